@@ -17,6 +17,8 @@ _OPTION = re.compile(
 _COMMAND = re.compile(r"`?\bpackfs ([a-z-]+)((?: (?:[A-Z]+\b|/\S+))*)`?")
 #: The same in other words; what follows "as in" is a command.
 _EXAMPLE = re.compile(r", as in packfs [^;]*")
+#: A value of an option in quotes, or a name.
+_QUOTED = re.compile(r'(--[a-z-]+[ =]"[^"]*")|"[^"]*"')
 _CLAUSE = re.compile(r"(; )")
 #: Keyword arguments that are not named as the option is.
 _OTHER_NAMES = {"allow_backing": "backing", "device": "devices", "subvol": "subvolume"}
@@ -75,9 +77,18 @@ def worded(text: str) -> str | None:
 
     Parts that only help at the command line are left out; None if nothing is left.
     """
+    names: list[str] = []
+
+    def set_aside(found: re.Match[str]) -> str:
+        if found[1]:
+            return found[0]
+        names.append(found[0])
+        return f"\0{len(names) - 1}\0"
+
+    text = _QUOTED.sub(set_aside, text)
     kept = []
     for part in _CLAUSE.split(_EXAMPLE.sub("", text))[::2]:
         part = _OPTION.sub(_keyword, _COMMAND.sub(_call, part))
         if not re.search(r"--[a-z]|\bpackfs [a-z]", part):
             kept.append(part)
-    return "; ".join(kept) or None
+    return re.sub(r"\0(\d+)\0", lambda found: names[int(found[1])], "; ".join(kept)) or None

@@ -34,6 +34,7 @@ def open(
     offset: int | None = None,
     length: int | None = None,
     part: str | None = None,
+    outer: bool = False,
     magic: bytes | None = None,
     devices: Sequence[PathLike] | None = None,
     subvolume: str | None = None,
@@ -44,6 +45,8 @@ def open(
     backing: Sequence[PathLike] | None = None,
     objects: Sequence[PathLike] | None = None,
     ignore_checksum: bool = False,
+    root_hash: str | None = None,
+    trust: PathLike | None = None,
     jobs: int | None = None,
     cache_bytes: int | None = None,
     readahead_bytes: int | None = None,
@@ -55,10 +58,10 @@ def open(
 ) -> Image:
     """Opens an image of any format.
 
-    place: path, URL (http, https, s3), OCI image (oci:REF, oci-layout:DIR, docker-archive:FILE), or file object
+    place: path, URL (http, https, s3), OCI image (oci://REF, oci-layout:DIR, docker-archive:FILE), or file object
         (seekable, of bytes; it stays open, and must not be used otherwise meanwhile). It need not be closed.
     offset, length: place of the image in the file, in bytes; the default is all of it.
-    part: name of one of several images, such as the partition "p2".
+    part: name of one of several images, such as the partition "p2"; outer: opens a container itself.
     magic: bytes that the image is read as if it began with, such as b"hsqs".
     devices: further files with data of the image.
     subvolume: path or number of a subvolume (btrfs).
@@ -66,9 +69,11 @@ def open(
     partition_table: the table of a disk to read; the default is the one that Linux reads.
     no_journal, ignore_log: two names of one option, which reads ext3, ext4, XFS, and btrfs as they are on disk,
         without the changes in their journals and logs.
-    backing: backing files of a qcow2 image, in order.
+    backing: backing files of a qcow2 image or parents of a VHD, in order.
     objects: directories with the objects of a composefs image.
     ignore_checksum: continues if the checksum of the image is wrong.
+    root_hash: hexadecimal dm-verity root hash that every block is checked against; trust: file of the public key whose
+        signature the root hash beside the image has.
     jobs: threads that decode; the default is one for each CPU.
     cache_bytes: bytes of decoded blocks in memory; the default is 32 MiB.
     readahead_bytes: bytes decoded ahead of a reader; the default is 2 MiB.

@@ -42,11 +42,6 @@ def _given(values: dict[str, Any], *apart: str) -> dict[str, Any]:
     return {name: value for name, value in values.items() if name not in apart and value is not None}
 
 
-def _epoch() -> int | None:
-    value = os.environ.get("SOURCE_DATE_EPOCH")
-    return int(value) if value else None
-
-
 def pack(
     source: PathLike | list[PathLike] | Mapping[str, bytes | str],
     output: PathLike,
@@ -64,6 +59,7 @@ def pack(
     min_gain: int | None = None,
     effort: str | None = None,
     exclude: Sequence[str] | None = None,
+    exclude_from: Sequence[PathLike] | None = None,
     include: Sequence[str] | None = None,
     ignore_files: Sequence[str] | None = None,
     strip_components: int | None = None,
@@ -71,6 +67,8 @@ def pack(
     prefix: PathLike | None = None,
     add: Sequence[str] | None = None,
     add_manifest: Sequence[PathLike] | None = None,
+    owner: str | None = None,
+    root_owned: bool | None = None,
     uid: int | None = None,
     gid: int | None = None,
     uid_map: Sequence[str] | None = None,
@@ -103,11 +101,12 @@ def pack(
     limits: Limits = None,
     source_options: dict[str, Any] | None = None,
     progress: Callback = None,
+    **further: Any,
 ) -> dict[str, Any]:
     """Packs a source into a new image, and returns the report, with the keys of ``packfs pack --json``.
 
-    source: directory, archive (tar, zip, cpio), manifest, image, or URL of an image; a list of paths that become entries of the
-        root; or a dict of paths in the image and contents.
+    source: directory, archive (tar, zip, cpio), manifest, image, or URL of an image or archive; a list of paths that
+        become entries of the root; or a dict of paths in the image and contents.
     output: path of the image. It appears when it is complete; a failure leaves what was there.
 
     The options have the names and values of ``packfs pack --help``, with _ for -:
@@ -123,10 +122,11 @@ def pack(
     order: "similarity", "similarity:BYTES", "similarity:all", "kind", or "path"; order_file: a file of paths and
         priorities; trace: a file of paths to place first.
     min_gain: percent that a block must shrink by to be compressed. effort: "level" or "max".
-    exclude, include: globs as in .gitignore; ignore_files: names of files that hold such globs.
+    exclude, include: globs as in .gitignore; exclude_from: files of them; ignore_files: names of files that hold them
+        for their directory.
     strip_components, strip_prefix, prefix: changes of paths.
     add, add_manifest: entries as lines of a manifest, such as "d /proc 0755 0 0", and files of them.
-    uid, gid: owner of everything; uid_map, gid_map: such as ["1000:0", "1001-1010:1"].
+    owner, uid, gid: owner of everything, such as "0:0"; root_owned: the same as that; uid_map, gid_map: such as ["1000:0", "1001-1010:1"].
     mode, file_mode, dir_mode: permissions, such as "0644" or "u=rwX,go=rX".
     mtime, clamp_mtime: time of everything, and latest time, in seconds since 1970.
     xattrs: False drops extended attributes; xattr_include, xattr_exclude: globs of their names.
@@ -140,17 +140,13 @@ def pack(
     offset: offset of the image in output. max_size: bytes it may have; fit: compresses denser until it fits.
     verify: compares the image with the source; by default below 1 GiB. sync: waits for the disk, by default.
     limits, source_options: limits of the input, and the options of open() for a source that is an image.
+    further: any other option of docs/guide/options.md.
     progress: called with a Progress about 20 times a second, on this thread. What it raises stops the job.
 
     Warnings are those of the module warnings. Ctrl-C stops the job. Raises OSError, ValueError, CorruptImage,
     LimitExceeded; Error with EINVAL for attributes that would be lost, and with EFBIG beyond max_size.
     """
-    given = _given(locals(), "source", "output", "progress")
-    epoch = _epoch()
-    if epoch is not None:
-        given.setdefault("made_at", epoch)
-        if "mtime" not in given:
-            given.setdefault("clamp_mtime", epoch)
+    given = _given({**locals(), **further}, "source", "output", "progress", "further")
     contents = dict(source) if isinstance(source, Mapping) else source
     return _report(_packfs.pack(contents, output, given, _told(progress)))
 

@@ -26,7 +26,7 @@ pub fn composefs(
         splits_links: given.or_default("split_links")?,
         shape: shape(&given)?,
         source: given.source_options()?,
-        limits: given.limits()?,
+        limits: given.limits(Default::default())?,
         jobs: given.or_default("jobs")?,
         output: Some(output.clone()),
         ..ComposefsOptions::default()

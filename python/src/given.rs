@@ -1,11 +1,13 @@
 //! Keyword arguments, which the Python part collects into a dictionary, as options of the library.
 
-use packfs::oci::OciOptions;
-use packfs::remote::RemoteOptions;
+use crate::errors::exception;
+use packfs::options::{Info, Options, Takes};
 use packfs::{LIMITS, Limits, OpenOptions};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyString};
+use pyo3::types::{PyBytes, PyDict, PyFloat, PyInt, PyString};
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::str::FromStr;
 
@@ -54,17 +56,11 @@ impl<'py> Given<'_, 'py> {
         self.get::<String>(name)?.map(|text| parse(name, &text)).transpose()
     }
 
-    /// Returns the values of a sequence of texts that the library parses.
-    pub fn all_parsed<T: FromStr<Err: std::fmt::Display>>(&self, name: &str) -> PyResult<Vec<T>> {
-        let texts = self.or_default::<Vec<String>>(name)?;
-        texts.iter().map(|text| parse(name, text)).collect()
-    }
-
     /// Returns the limits: those of `limits`, by the names of the command line's options with `_`
     /// for `-`, `None` for no limit; the text `none` lifts all.
-    pub fn limits(&self) -> PyResult<Limits> {
+    pub fn limits(&self, default: Limits) -> PyResult<Limits> {
         let Some(value) = self.0.get_item("limits")?.filter(|value| !value.is_none()) else {
-            return Ok(Limits::default());
+            return Ok(default);
         };
         if value.cast::<PyString>().is_ok_and(|text| text == "none") {
             return Ok(Limits::none());
@@ -87,42 +83,54 @@ impl<'py> Given<'_, 'py> {
         Ok(limits)
     }
 
+    /// Returns what is given of options, as names and texts.
+    ///
+    /// Errors: `TypeError` that names the argument.
+    pub fn texts<T: Options>(&self) -> PyResult<Vec<(&'static str, OsString)>> {
+        let mut texts = Vec::new();
+        for info in T::infos() {
+            for name in [&info.name].into_iter().chain(info.aliases).chain(info.also) {
+                let name = name.replace('-', "_");
+                let Some(value) = self.0.get_item(&name)?.filter(|value| !value.is_none()) else { continue };
+                let of_one = texts_of(info, &value).map_err(|error| {
+                    let error = error.value(value.py()).to_string();
+                    PyTypeError::new_err(format!("{name}: {error}"))
+                })?;
+                for text in of_one {
+                    (info.check)(&text).map_err(|fault| wrong(&name, &fault))?;
+                    texts.push((info.name, text));
+                }
+            }
+        }
+        Ok(texts)
+    }
+
+    /// Refuses what is neither an option nor one of the `others`.
+    ///
+    /// Errors: `TypeError` that names the argument.
+    pub fn refuse_unknown<T: Options>(&self, others: &[&str]) -> PyResult<()> {
+        let infos = T::infos();
+        for name in self.0.keys() {
+            let name = name.extract::<String>()?;
+            if !others.contains(&&*name) && !infos.iter().any(|info| info.has_name(&name)) {
+                return Err(PyTypeError::new_err(format!("unexpected keyword argument {name:?}")));
+            }
+        }
+        Ok(())
+    }
+
     /// Returns the options of opening an image.
     pub fn open_options(&self) -> PyResult<OpenOptions> {
-        let mut options = OpenOptions::new()
-            .offset(self.or_default("offset")?)
-            .jobs(self.or_default("jobs")?)
-            .limits(self.limits()?)
-            .remote(self.remote()?);
-        macro_rules! set {
-            ($($method:ident: $type:ty),*) => {
-                $(if let Some(value) = self.get::<$type>(stringify!($method))? {
-                    options = options.$method(value);
-                })*
-            };
-        }
-        set!(part: String, magic: Vec<u8>, subvolume: String, snapshot: String);
-        set!(cache_bytes: u64, readahead_bytes: u64);
+        let options = OpenOptions::of_texts(self.texts::<OpenOptions>()?).map_err(|error| exception(&error))?;
+        let mut options = options.jobs(self.or_default("jobs")?).limits(self.limits(Limits::default())?);
         if let Some(bytes) = self.get("length")? {
             options = options.len(bytes);
         }
-        for path in self.or_default::<Vec<PathBuf>>("devices")? {
-            options = options.device(path);
+        if let Some(bytes) = self.get("cache_bytes")? {
+            options = options.cache_bytes(bytes);
         }
-        for path in self.or_default::<Vec<PathBuf>>("backing")? {
-            options = options.allow_backing(path);
-        }
-        if let Some(kind) = self.get::<String>("partition_table")? {
-            options = options.partition_table(parse("partition_table", &kind)?);
-        }
-        for path in self.or_default::<Vec<PathBuf>>("objects")? {
-            options = options.objects(path);
-        }
-        if self.or_default("no_journal")? || self.or_default("ignore_log")? {
-            options = options.no_journal();
-        }
-        if self.or_default("ignore_checksum")? {
-            options = options.ignore_checksum();
+        if let Some(bytes) = self.get("readahead_bytes")? {
+            options = options.readahead_bytes(bytes);
         }
         Ok(options)
     }
@@ -132,14 +140,43 @@ impl<'py> Given<'_, 'py> {
         self.dict("source_options")?
             .map_or_else(|| Ok(OpenOptions::new()), |options| Given(&options).open_options())
     }
+}
 
-    fn remote(&self) -> PyResult<RemoteOptions> {
-        let defaults = RemoteOptions::default();
-        let cache_len = self.get("disk_cache")?.unwrap_or(defaults.cache_len);
-        let oci =
-            OciOptions { platform: self.parsed("platform")?, plain_http: self.or_default("plain_http")? };
-        Ok(RemoteOptions { cache_len, is_offline: self.or_default("offline")?, oci, ..defaults })
+/// Returns the texts of a value: one, or one for each item.
+fn texts_of(info: &Info, value: &Bound<'_, PyAny>) -> PyResult<Vec<OsString>> {
+    if let Takes::Nothing | Takes::NothingOrNo(_) = info.takes {
+        let is_on = value.extract::<bool>()?;
+        return Ok(vec![if is_on { "on".into() } else { "off".into() }]);
     }
+    if let Ok(dict) = value.cast::<PyDict>() {
+        let text = |(name, value): (Bound<'_, PyAny>, Bound<'_, PyAny>)| {
+            Ok(format!("{}={}", name.extract::<String>()?, value.str()?.extract::<String>()?).into())
+        };
+        return dict.iter().map(text).collect();
+    }
+    if info.takes == Takes::Many {
+        if value.is_instance_of::<PyString>() || value.is_instance_of::<PyBytes>() {
+            return Err(PyTypeError::new_err("a sequence is needed"));
+        }
+        return value.try_iter()?.map(|item| text_of(info, &item?)).collect();
+    }
+    Ok(vec![text_of(info, value)?])
+}
+
+fn text_of(info: &Info, value: &Bound<'_, PyAny>) -> PyResult<OsString> {
+    if let Ok(bytes) = value.cast::<PyBytes>() {
+        return Ok(OsStr::from_bytes(bytes.as_bytes()).to_owned());
+    }
+    if value.is_instance_of::<PyInt>() {
+        return Ok(value.str()?.extract::<String>()?.into());
+    }
+    if let Ok(number) = value.cast::<PyFloat>() {
+        return Ok(format!("{:.9}", number.value()).into());
+    }
+    if ["N", "PERCENT", "SIZE", "UID", "GID"].contains(&info.value) {
+        return Err(PyTypeError::new_err(format!("{} is not a number", value.repr()?)));
+    }
+    Ok(value.extract::<PathBuf>()?.into_os_string())
 }
 
 fn parse<T: FromStr<Err: std::fmt::Display>>(name: &str, text: &str) -> PyResult<T> {

@@ -5,13 +5,12 @@ use crate::given::{Given, wrong};
 use crate::many::image_path;
 use crate::pack::word;
 use crate::watch::watched;
-use packfs::check::{ContentReport, Findings};
+use packfs::check::Findings;
 use packfs::integrity::{DigestFacts, digest_tree};
 use packfs::source::Shape;
-use packfs::{DataPlace, Finding, OnConflict, Source};
+use packfs::{DataPlace, Source};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use serde::Serialize;
 use std::path::PathBuf;
 
 /// Merges images into `output`; returns the report as a JSON object.
@@ -25,15 +24,14 @@ pub fn merge(
 ) -> PyResult<String> {
     let given = Given(given);
     let paths: Vec<PathBuf> = images.iter().chain([&output]).cloned().collect();
-    let mut merge = packfs::merge(images, output).limits(given.limits()?);
+    let mut merge = packfs::merge(images, output).limits(given.limits(Default::default())?);
     if let Some(at) = given.dict("at")? {
         for (prefix, image) in at.iter() {
             let prefix = image_path(&prefix.extract::<PathBuf>()?)?;
             merge = merge.at(prefix, image.extract::<PathBuf>()?).map_err(|error| exception(&error))?;
         }
     }
-    let conflicts = [("error", OnConflict::Refuse), ("last", OnConflict::LastWins)];
-    if let Some(on_conflict) = word(&given, "on_conflict", &conflicts)? {
+    if let Some(on_conflict) = given.parsed("on_conflict")? {
         merge = merge.on_conflict(on_conflict);
     }
     let places = [("image", DataPlace::Image), ("flat", DataPlace::Flat), ("devices", DataPlace::Inputs)];
@@ -56,17 +54,6 @@ pub fn merge(
     json(&merged.map_err(|error| named_in_message(py, error, paths.iter().map(PathBuf::as_path)))?)
 }
 
-/// Report of a check.
-#[derive(Serialize)]
-struct Checked<'a> {
-    sound: bool,
-    errors: u64,
-    findings: &'a [Finding],
-    findings_left_out: u64,
-    #[serde(flatten)]
-    content: Option<ContentReport>,
-}
-
 /// Checks an image, with `data` all of its contents; returns the report as a JSON object.
 #[pyfunction]
 pub fn check(
@@ -85,13 +72,7 @@ pub fn check(
         Ok((found, content))
     });
     let (found, content) = outcome.map_err(|error| named(py, error, Some(&image)))?;
-    json(&Checked {
-        sound: found.is_sound(),
-        errors: found.errors,
-        findings: &found.findings,
-        findings_left_out: found.left_out,
-        content,
-    })
+    json(&found.report(content))
 }
 
 /// Returns the digest of a tree. `facts` are the names of the attributes that it covers.

@@ -62,7 +62,7 @@ impl Place {
 
 /// True for the name of an OCI image, and for a directory, which holds one or nothing.
 fn is_oci(path: &Path) -> bool {
-    packfs::oci_scheme(path).is_some() || path.is_dir()
+    packfs::Place::of(path).is_oci() || path.is_dir()
 }
 
 /// An image in a file object. Threads wait for each other.

@@ -95,9 +95,10 @@ impl Sessions {
         if session.opened.is_here() {
             return Ok(session);
         }
-        let bytes = match self.place.survives_fork() {
-            true => session.bytes.clone(),
-            false => self.place.open(py, &self.options)?,
+        let bytes = if self.place.survives_fork() {
+            session.bytes.clone()
+        } else {
+            self.place.open(py, &self.options)?
         };
         let fresh = Session::open(py, &self.place, bytes, &self.options)?;
         self.current.store(Some(Arc::clone(&fresh)));

@@ -115,6 +115,9 @@ def test_hints_are_in_the_words_of_the_package():
         "packfs info --scan FILE searches it; --offset reads one": "offset reads one",
         "packfs pack --as-file packs the file itself": None,
         "the archive is cut off": "the archive is cut off",
+        # What stands in quotes is a name.
+        'cannot read "a; --offset 1 packfs pack"': 'cannot read "a; --offset 1 packfs pack"',
+        '"--part x": --offset 64 reads it': '"--part x": offset=64 reads it',
     }.items():
         assert worded(hint) == wanted
 

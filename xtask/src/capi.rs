@@ -4,25 +4,27 @@ use std::path::{Path, PathBuf};
 
 use crate::failure::{Failure, Result};
 use crate::metadata::Workspace;
-use crate::{args, metadata, shell, workspace};
+use crate::{metadata, shell, workspace};
 
-pub const HELP: &str = "\
-Usage: cargo xtask capi [--prefix DIR] [--destdir DIR]
-
-  --prefix DIR   absolute path that programs find the library below (default: /usr/local)
-  --destdir DIR  folder that stands for the root while files are installed, as for packages
-
-Builds libpackfs with optimization, and installs lib/libpackfs.so, lib/libpackfs.a,
-include/packfs.h, and lib/pkgconfig/packfs.pc below the prefix. `cargo cinstall --release` of
-cargo-c, in crates/capi, does the same.";
+/// Build and install the C library, its header, and its pkg-config file
+///
+/// Builds libpackfs with optimization, and installs lib/libpackfs.so, lib/libpackfs.a,
+/// include/packfs.h, and lib/pkgconfig/packfs.pc below the prefix. `cargo cinstall --release` of
+/// cargo-c, in crates/capi, does the same.
+#[derive(clap::Args)]
+pub struct Options {
+    /// Absolute path that programs find the library below
+    #[arg(long, value_name = "DIR", default_value = "/usr/local")]
+    prefix: String,
+    /// Folder that stands for the root while files are installed, as for packages
+    #[arg(long, value_name = "DIR", default_value = "")]
+    destdir: String,
+}
 
 /// Libraries of the system that the static library needs.
 const PRIVATE_LIBS: &str = "-lgcc_s -lpthread -lm -ldl -lc";
 
-pub fn run(mut args: args::Args) -> Result<()> {
-    let prefix = args.option("--prefix")?.unwrap_or_else(|| "/usr/local".to_owned());
-    let destdir = args.option("--destdir")?.unwrap_or_default();
-    args.finish_empty()?;
+pub fn run(Options { prefix, destdir }: Options) -> Result<()> {
     if !Path::new(&prefix).is_absolute() {
         return Err(Failure::usage(format!("--prefix {prefix}: an absolute path is allowed")));
     }

@@ -9,42 +9,34 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use crate::failure::{Failure, Result};
-use crate::{args, licenses, metadata, peers, python, shell, tidy, workspace};
+use crate::{licenses, metadata, peers, python, shell, tidy, workspace};
 
-pub const HELP: &str = "\
-Usage: cargo xtask ci [--peers optional|required|system] [--tests-only]
-
-  --peers required  fail, instead of skipping tests, if a peer program is missing; needs
-                    `cargo xtask peers` first, and root for tests of privileged operations
-  --peers system    run only the tests with programs of `cargo xtask peers`, with
-                    the installed tools instead of those in target/peers
-  --tests-only      run the tests without the checks";
+/// Run all checks and all tests
+#[derive(clap::Args)]
+pub struct Options {
+    /// Programs of other projects that tests use
+    #[arg(long, value_enum, default_value_t = Peers::Optional)]
+    peers: Peers,
+    /// Run the tests without the checks
+    #[arg(long)]
+    tests_only: bool,
+}
 
 /// Environment variable with the mode of peers, for tests.
 const PEERS: &str = "PACKFS_PEERS";
 
 /// Mode of peers: programs of other projects that tests use.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum Peers {
+    /// Skip the tests of missing ones
     Optional,
+    /// Fail if one is missing: needs `cargo xtask peers` first, and root for privileged operations
     Required,
-    /// Programs of the system, never those in target/peers.
+    /// Run only the tests with peers, with the installed ones instead of those in target/peers
     System,
 }
 
 impl Peers {
-    fn parse(text: Option<&str>) -> Result<Self> {
-        match text {
-            None | Some("optional") => Ok(Self::Optional),
-            Some("required") => Ok(Self::Required),
-            Some("system") => Ok(Self::System),
-            Some(other) => {
-                let why = format!("--peers {other}: optional, required or system is allowed");
-                Err(Failure::usage(why))
-            }
-        }
-    }
-
     fn name(self) -> &'static str {
         match self {
             Self::Optional => "optional",
@@ -54,27 +46,22 @@ impl Peers {
     }
 }
 
-/// Outcome of a step.
 enum Outcome {
     Done,
     Skipped(String),
 }
 
-pub fn run(mut args: args::Args) -> Result<()> {
-    let peers = Peers::parse(args.option("--peers")?.as_deref())?;
-    let tests_only = args.switch("--tests-only");
-    args.finish_empty()?;
-
+pub fn run(Options { peers, tests_only }: Options) -> Result<()> {
     let mut steps = vec![];
     if !tests_only {
         step(&mut steps, "format", || {
             tool("fmt", "rustfmt", &["--all", "--check"], peers)?;
             tool("fmt", "rustfmt", &[&PYTHON[..], &["--check"]].concat(), peers)
         })?;
-        step(&mut steps, "tidy", || tidy::run(no_args()).map(|()| Outcome::Done))?;
-        step(&mut steps, "licenses", || licenses::run(no_args()).map(|()| Outcome::Done))?;
+        step(&mut steps, "tidy", || tidy::run(tidy::Options::default()).map(|()| Outcome::Done))?;
+        step(&mut steps, "licenses", || licenses::run(licenses::Options).map(|()| Outcome::Done))?;
         step(&mut steps, "cargo-deny", deny)?;
-        let lints = ["--workspace", "--all-targets", "--quiet", "--", "-D", "warnings"];
+        let lints = [&ALL[..], &["--all-targets", "--quiet", "--", "-D", "warnings"]].concat();
         step(&mut steps, "clippy", || tool("clippy", "clippy", &lints, peers))?;
         step(&mut steps, "features", || features(peers))?;
         step(&mut steps, "documentation", document)?;
@@ -95,7 +82,6 @@ pub fn run(mut args: args::Args) -> Result<()> {
     Ok(())
 }
 
-/// Runs a step, reports its outcome, and records its duration.
 fn step(
     steps: &mut Vec<(&'static str, Duration)>,
     name: &'static str,
@@ -110,7 +96,6 @@ fn step(
     Ok(())
 }
 
-/// Runs an optional component of cargo.
 fn tool(verb: &str, component: &str, arguments: &[&str], peers: Peers) -> Result<Outcome> {
     if shell::capture(cargo().args([verb, "--version"])).is_err() {
         let why = format!("cargo {verb} is not installed; `rustup component add {component}` installs it");
@@ -138,6 +123,9 @@ fn deny() -> Result<Outcome> {
     shell::run(cargo().args(["deny", "check", "advisories"])).map(|()| Outcome::Done)
 }
 
+/// Everything of the workspace, with the program that is not installed by default.
+const ALL: [&str; 3] = ["--workspace", "--features", "packfs-cli/lab"];
+
 /// The Python package, which is a workspace of its own.
 const PYTHON: [&str; 2] = ["--manifest-path", "python/Cargo.toml"];
 
@@ -158,7 +146,6 @@ const PYTHON_LINTS: [&str; 10] = [
 /// Smaller feature sets of the library; docs/guide/library.md lists their sizes.
 const FEATURES: [&str; 2] = ["erofs,lz4", "formats,codecs"];
 
-/// Lints the library with each smaller feature set.
 fn features(peers: Peers) -> Result<Outcome> {
     let base = ["--package", "packfs", "--quiet", "--no-default-features", "--features"];
     for set in FEATURES {
@@ -187,7 +174,7 @@ fn test(peers: Peers) -> Result<Outcome> {
     }
     let mut command = cargo();
     // A run is long, so one failure must not hide others.
-    command.args(["test", "--workspace", "--quiet", "--no-fail-fast"]).env(PEERS, peers.name());
+    command.arg("test").args(ALL).args(["--quiet", "--no-fail-fast"]).env(PEERS, peers.name());
     if peers == Peers::System {
         // Not `--package`: a part of the workspace would be built with other features.
         command.args(tests_with_peers()?.iter().flat_map(|name| ["--test", name]));
@@ -249,26 +236,14 @@ fn cargo() -> Command {
     command
 }
 
-fn no_args() -> args::Args {
-    args::Args::new(std::iter::empty())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn requires_peers_only_on_request() {
-        assert_eq!(Peers::parse(None).unwrap(), Peers::Optional);
-        assert_eq!(Peers::parse(Some("required")).unwrap(), Peers::Required);
-        assert_eq!(Peers::parse(Some("system")).unwrap(), Peers::System);
-        assert!(Peers::parse(Some("yes")).is_err());
-    }
-
-    #[test]
     fn tests_of_names_that_a_variable_holds_run_with_installed_programs() {
         let found = tests_with_peers().unwrap();
-        for name in ["callers", "cli", "interop", "subjects"] {
+        for name in ["cli", "interop", "packfs"] {
             assert!(found.iter().any(|test| test == name), "{name} is missing in {found:?}");
         }
         assert!(!found.iter().any(|test| test == "cramfs"), "{found:?}");

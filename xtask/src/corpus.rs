@@ -6,24 +6,20 @@
 
 mod changed;
 mod debian;
-mod desktop;
-mod linux;
-mod media;
+mod packages;
 mod pieces;
-mod random;
 mod stamp;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::failure::{Failure, Result};
 use crate::table::Table;
-use crate::{args, workspace};
+use crate::workspace;
 
 use stamp::Counts;
 
-pub const HELP: &str = "\
-Usage: cargo xtask corpus [--refresh] [NAME...]
-
+const CORPORA: &str = "\
+Corpora:
   debian      a debootstrapped Debian 12 root; needs root and debootstrap
   debian.tar  the same root as a tar archive by GNU tar, with extended attributes
   debian-changed  the same root with changes in 1 % of the files; needs root
@@ -35,71 +31,66 @@ Usage: cargo xtask corpus [--refresh] [NAME...]
   bullseye-tar  a folder with one file: the bullseye root of releases as a tar archive by GNU tar
   desktop     files of Debian 11 with XFCE, unpacked by mmdebstrap; needs root; 3 GB
   linux       source tree of Linux 6.1 in Debian 12
-  media       incompressible files of Debian 12: pictures, music, web fonts, and packages
+  media       incompressible files of Debian 12: pictures, music, web fonts, and packages";
 
-Without names, all are built. --refresh builds them anew.";
+/// Build the benchmark trees in target/corpora
+#[derive(clap::Args)]
+#[command(after_help = CORPORA)]
+pub struct Options {
+    /// Names of the trees; all if none is named
+    names: Vec<String>,
+    /// Build them anew
+    #[arg(long)]
+    refresh: bool,
+}
 
 /// A corpus: a tree, or a file made from one.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Corpus {
-    Debian,
-    DebianTar,
-    DebianChanged,
-    Small100k,
-    Million,
-    Same60k,
-    Releases,
-    Large,
-    BullseyeTar,
-    Desktop,
-    Linux,
-    Media,
+#[derive(Clone, Copy)]
+pub struct Corpus {
+    pub name: &'static str,
+    from: Option<&'static str>,
+    /// Makes it at the second path from the first.
+    make: fn(&Path, &Path) -> Result<()>,
+}
+
+const fn corpus(
+    name: &'static str,
+    from: Option<&'static str>,
+    make: fn(&Path, &Path) -> Result<()>,
+) -> Corpus {
+    Corpus { name, from, make }
+}
+
+/// All corpora; each is made from earlier ones.
+const ALL: [Corpus; 12] = [
+    corpus("debian", None, |_, path| workspace::replace(path, |new| debian::make_root("bookworm", new))),
+    corpus("debian.tar", Some("debian"), debian::make_tar),
+    corpus("debian-changed", Some("debian"), changed::make),
+    corpus("small100k", Some("debian"), |from, path| pieces::make_small(from, 100_000, path)),
+    corpus("million", Some("debian"), |from, path| pieces::make_small(from, 1_000_000, path)),
+    corpus("same60k", Some("debian"), pieces::make_same),
+    corpus("releases", None, |_, path| debian::make_releases(path)),
+    corpus("large", Some("debian"), pieces::make_large),
+    corpus("bullseye-tar", Some("releases"), |from, path| {
+        workspace::replace(path, |new| {
+            workspace::make_dir(new)?;
+            debian::make_tar(&from.join("bullseye"), &new.join("bullseye.tar"))
+        })
+    }),
+    corpus("desktop", None, |_, path| packages::desktop(path)),
+    corpus("linux", None, |_, path| packages::linux(path)),
+    corpus("media", None, |_, path| packages::media(path)),
+];
+
+pub fn named(name: &str) -> Result<Corpus> {
+    let known = || ALL.map(|corpus| corpus.name).join(", ");
+    let found = ALL.into_iter().find(|corpus| corpus.name == name);
+    found.ok_or_else(|| Failure::usage(format!("no corpus {name:?}; there are {}", known())))
 }
 
 impl Corpus {
-    /// All corpora; each is made from earlier ones.
-    pub const ALL: [Self; 12] = [
-        Self::Debian,
-        Self::DebianTar,
-        Self::DebianChanged,
-        Self::Small100k,
-        Self::Million,
-        Self::Same60k,
-        Self::Releases,
-        Self::Large,
-        Self::BullseyeTar,
-        Self::Desktop,
-        Self::Linux,
-        Self::Media,
-    ];
-
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Debian => "debian",
-            Self::DebianTar => "debian.tar",
-            Self::DebianChanged => "debian-changed",
-            Self::Small100k => "small100k",
-            Self::Million => "million",
-            Self::Same60k => "same60k",
-            Self::Releases => "releases",
-            Self::Large => "large",
-            Self::BullseyeTar => "bullseye-tar",
-            Self::Desktop => "desktop",
-            Self::Linux => "linux",
-            Self::Media => "media",
-        }
-    }
-
-    pub fn named(name: &str) -> Result<Self> {
-        let known = || Self::ALL.map(Self::name).join(", ");
-        Self::ALL
-            .into_iter()
-            .find(|corpus| corpus.name() == name)
-            .ok_or_else(|| Failure::usage(format!("no corpus {name:?}; there are {}", known())))
-    }
-
     pub fn path(self) -> PathBuf {
-        workspace::corpora().join(self.name())
+        workspace::corpora().join(self.name)
     }
 
     /// Returns the counts of the corpus; builds it first if it is missing.
@@ -111,45 +102,27 @@ impl Corpus {
     }
 
     fn make(self) -> Result<Counts> {
-        match self {
-            Self::Debian | Self::Releases | Self::Desktop | Self::Linux | Self::Media => {}
-            Self::BullseyeTar => drop(Self::Releases.ensure()?),
-            _ => drop(Self::Debian.ensure()?),
-        }
-        eprintln!("building corpus {}", self.name());
+        let from = self.from.map(named).transpose()?;
+        from.map(Self::ensure).transpose()?;
+        eprintln!("building corpus {}", self.name);
         stamp::remove(self)?;
         workspace::make_dir(&workspace::corpora())?;
-        match self {
-            Self::Debian => debian::make_tree(&self.path())?,
-            Self::Releases => debian::make_releases(&self.path())?,
-            Self::DebianTar => debian::make_tar(&Self::Debian.path(), &self.path())?,
-            Self::DebianChanged => changed::make(&Self::Debian.path(), &self.path())?,
-            Self::Small100k => pieces::make_small(&Self::Debian.path(), 100_000, &self.path())?,
-            Self::Million => pieces::make_small(&Self::Debian.path(), 1_000_000, &self.path())?,
-            Self::Same60k => pieces::make_same(&Self::Debian.path(), &self.path())?,
-            Self::Large => pieces::make_large(&Self::Debian.path(), &self.path())?,
-            Self::BullseyeTar => {
-                debian::make_tar_folder(&Self::Releases.path().join("bullseye"), &self.path())?
-            }
-            Self::Desktop => desktop::make(&self.path())?,
-            Self::Linux => linux::make(&self.path())?,
-            Self::Media => media::make(&self.path())?,
-        }
+        (self.make)(&from.map(Self::path).unwrap_or_default(), &self.path())?;
         let counts = Counts::of(&self.path())?;
         stamp::write(self, counts)?;
         Ok(counts)
     }
 }
 
-pub fn run(mut args: args::Args) -> Result<()> {
-    let refresh = args.switch("--refresh");
-    let names = args.finish()?;
-    let named = names.iter().map(|name| Corpus::named(name)).collect::<Result<Vec<_>>>()?;
+pub fn run(Options { names, refresh }: Options) -> Result<()> {
+    let chosen = names.iter().map(|name| named(name)).collect::<Result<Vec<_>>>()?;
     let mut table = Table::new(&["corpus", "path", "entries", "bytes"], 2);
-    for corpus in Corpus::ALL.into_iter().filter(|corpus| named.is_empty() || named.contains(corpus)) {
+    let is_chosen =
+        |corpus: &Corpus| chosen.is_empty() || chosen.iter().any(|chosen| chosen.name == corpus.name);
+    for corpus in ALL.into_iter().filter(is_chosen) {
         let counts = if refresh { corpus.make()? } else { corpus.ensure()? };
         let path = corpus.path().display().to_string();
-        table.row(vec![corpus.name().into(), path, counts.entries.to_string(), counts.bytes.to_string()]);
+        table.row(vec![corpus.name.into(), path, counts.entries.to_string(), counts.bytes.to_string()]);
     }
     print!("{}", table.text());
     Ok(())

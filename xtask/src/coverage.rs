@@ -8,28 +8,29 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use crate::args;
 use crate::failure::{Failure, Result};
 use crate::{metadata, shell, workspace};
 
-pub const HELP: &str = "\
-Usage: cargo xtask coverage [OPTIONS]
-
-  --min PERCENT       fail if coverage of a format is lower [90]
-  --missed            print the lines that no test reaches
-
-Builds and runs the tests of all formats and of crates/hostile with counters, and prints line coverage
-of the read side of each format (all but pack/ and code used only for packing). Needs
-`rustup component add llvm-tools`.";
+/// Measure line coverage of the readers
+///
+/// Builds and runs the tests of all formats and of crates/hostile with counters, and prints line
+/// coverage of the read side of each format (all but pack/ and code used only for packing). Needs
+/// `rustup component add llvm-tools`.
+#[derive(clap::Args)]
+pub struct Options {
+    /// Fail if coverage of a format is lower
+    #[arg(long, value_name = "PERCENT", default_value_t = 90)]
+    min: usize,
+    /// Print the lines that no test reaches
+    #[arg(long)]
+    missed: bool,
+}
 
 /// Parts of paths of code that only packing or tests use.
 const NOT_READ: [&str; 8] =
     ["/pack/", "/tests/", "/options", "/rules.rs", "/kernel.rs", "/codec_words.rs", "/tests.rs", "/wish"];
 
-pub fn run(mut args: args::Args) -> Result<()> {
-    let min = args.number("--min", 90)?;
-    let missed = args.switch("--missed");
-    args.finish_empty()?;
+pub fn run(Options { min, missed }: Options) -> Result<()> {
     let tools = Tools::find()?;
     let folder = workspace::target().join("coverage");
     let profiles = folder.join("profiles");
@@ -100,7 +101,6 @@ fn formats() -> Result<Vec<String>> {
     Ok(names)
 }
 
-/// Builds the tests with counters and returns their programs.
 fn programs(folder: &Path) -> Result<Vec<PathBuf>> {
     let mut command = metadata::cargo();
     command.current_dir(workspace::root()).args(["test", "--no-run", "--lib", "--target-dir"]);
@@ -180,7 +180,6 @@ fn report(files: &[Value], min: usize, tell_missed: bool) -> Result<()> {
     if faults.is_empty() { Ok(()) } else { Err(Failure::new(faults.join("\n"))) }
 }
 
-/// Formats consecutive numbers as ranges.
 fn ranges(lines: &[u64]) -> String {
     let mut told: Vec<(u64, u64)> = vec![];
     for &line in lines {

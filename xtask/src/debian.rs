@@ -68,7 +68,6 @@ pub fn need(programs: &[&'static str]) -> Result<()> {
     install(&missing_packages(programs))
 }
 
-/// Returns the packages of missing programs.
 fn missing_packages(programs: &[&'static str]) -> Vec<&'static str> {
     let missing = programs.iter().filter(|program| shell::find_program(program).is_none());
     let package = |program: &&'static str| match *program {
@@ -108,7 +107,6 @@ pub fn downloaded(dir: &Path) -> Result<HashMap<String, Archive>> {
     debian::downloaded(dir).map_err(|error| Failure::new(error.to_string()))
 }
 
-/// Removes caches and logs that differ between roots of the same packages.
 pub fn empty_caches(root: &Path) -> Result<()> {
     debian::empty_caches(root).map_err(|error| Failure::new(error.to_string()))
 }

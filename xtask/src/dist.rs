@@ -11,29 +11,40 @@ use std::process::Command;
 
 use crate::failure::{Failure, Result};
 use crate::table::Table;
-use crate::{args, shell, workspace};
+use crate::{shell, workspace};
 use build::Builder;
 pub use build::fetch_library;
 
-pub const HELP: &str = "\
-Usage: cargo xtask dist [TARGET...] [--fetch] [--build-std] [--zig | --no-zig]
-       cargo xtask dist --source
-
-  TARGET        Rust target (default: x86_64-unknown-linux-musl aarch64-unknown-linux-musl)
-  --fetch       fetch what is missing: the standard library of TARGET by rustup, and cargo-zigbuild
-                with zig from PyPI into target/tools/zig
-  --build-std   build the standard library from the component rust-src, for toolchains that
-                have none for TARGET
-  --zig         compile C and link by `cargo zigbuild` (default if it is installed and TARGET
-                is musl)
-  --no-zig      use the C compiler that the crate cc finds, such as musl-gcc
-  --source      write target/dist/packfs-VERSION-vendored.tar.gz instead: the last commit with all
-                crates that it depends on, for builds without a network
-
-Writes target/dist/packfs-VERSION-TARGET.tar.gz with the program, completions, manual pages, and
-licenses, packfs-VERSION-TARGET.cdx.json with all linked crates (CycloneDX), and SHA256SUMS.
-Programs are linked statically. Equal sources and tools give equal archives: times are those of
-the last commit, or SOURCE_DATE_EPOCH.";
+/// Build static programs in archives, with checksums and a bill of materials
+///
+/// Writes target/dist/packfs-VERSION-TARGET.tar.gz with the program, completions, manual pages, and
+/// licenses, packfs-VERSION-TARGET.cdx.json with all linked crates (CycloneDX), and SHA256SUMS.
+/// Programs are linked statically. Equal sources and tools give equal archives: times are those of
+/// the last commit, or SOURCE_DATE_EPOCH.
+#[derive(clap::Args)]
+pub struct Options {
+    /// Rust targets
+    #[arg(value_name = "TARGET", default_values_t = TARGETS.map(str::to_owned))]
+    targets: Vec<String>,
+    /// Fetch what is missing: the standard library of TARGET by rustup, and cargo-zigbuild with zig
+    /// from PyPI into target/tools/zig
+    #[arg(long)]
+    fetch: bool,
+    /// Build the standard library from the component rust-src, for toolchains that have none for
+    /// TARGET
+    #[arg(long)]
+    build_std: bool,
+    /// Compile C and link by `cargo zigbuild` (default if it is installed and TARGET is musl)
+    #[arg(long)]
+    zig: bool,
+    /// Use the C compiler that the crate cc finds, such as musl-gcc
+    #[arg(long, conflicts_with = "zig")]
+    no_zig: bool,
+    /// Write target/dist/packfs-VERSION-vendored.tar.gz instead: the last commit with all crates
+    /// that it depends on, for builds without a network
+    #[arg(long, exclusive = true)]
+    source: bool,
+}
 
 const TARGETS: [&str; 2] = ["x86_64-unknown-linux-musl", "aarch64-unknown-linux-musl"];
 
@@ -53,22 +64,12 @@ pub fn zig_path() -> Result<std::ffi::OsString> {
     tools::zig_path().ok_or_else(|| Failure::new("zig is missing"))
 }
 
-pub fn run(mut args: args::Args) -> Result<()> {
-    if args.switch("--source") {
-        args.finish_empty()?;
+pub fn run(options: Options) -> Result<()> {
+    if options.source {
         return source();
     }
-    let (fetch, build_std) = (args.switch("--fetch"), args.switch("--build-std"));
-    let zig = match (args.switch("--zig"), args.switch("--no-zig")) {
-        (true, true) => return Err(Failure::usage("--zig and --no-zig exclude each other")),
-        (true, false) => Some(true),
-        (false, true) => Some(false),
-        (false, false) => None,
-    };
-    let mut targets = args.finish()?;
-    if targets.is_empty() {
-        targets = TARGETS.map(str::to_owned).to_vec();
-    }
+    let Options { targets, fetch, build_std, .. } = options;
+    let zig = (options.zig || options.no_zig).then_some(options.zig);
     let (folder, time) = (folder()?, archive::time()?);
     let builder = Builder { build_std, zig, fetch };
     let programs = targets.iter().map(|target| builder.build(target)).collect::<Result<Vec<_>>>()?;
@@ -100,14 +101,12 @@ fn source() -> Result<()> {
     Ok(())
 }
 
-/// Returns the folder of archives, which keeps those of other targets.
 fn folder() -> Result<PathBuf> {
     let folder = workspace::target().join("dist");
     workspace::make_dir(&folder)?;
     Ok(folder)
 }
 
-/// Returns a program that runs here, which writes completions and pages.
 fn speaker(targets: &[String], programs: &[PathBuf]) -> Result<PathBuf> {
     let here = |target: &String| target.starts_with(std::env::consts::ARCH);
     if let Some((_, program)) = targets.iter().zip(programs).find(|(target, _)| here(target)) {
@@ -116,17 +115,14 @@ fn speaker(targets: &[String], programs: &[PathBuf]) -> Result<PathBuf> {
     program_of_machine()
 }
 
-/// Builds packfs for this machine, and returns the program.
 pub fn program_of_machine() -> Result<PathBuf> {
     let mut cargo = crate::metadata::cargo();
     cargo.args(["build", "--release", "--locked", "-p", "packfs-cli", "--bin", "packfs"]);
-    // The program is the same without packfs-lab.
-    cargo.arg("--no-default-features").arg("--target-dir").arg(workspace::target());
+    cargo.arg("--target-dir").arg(workspace::target());
     shell::run(cargo.current_dir(workspace::root()))?;
     Ok(workspace::target().join("release/packfs"))
 }
 
-/// Fills the folder that becomes an archive.
 fn stage(tree: &Path, program: &Path, speaker: &Path) -> Result<()> {
     workspace::remove_dir(tree)?;
     let completions = tree.join("completions");

@@ -6,7 +6,6 @@ use std::process::ExitCode;
 
 pub type Result<T> = std::result::Result<T, Failure>;
 
-/// An error message for the user, and the exit code.
 #[derive(Debug)]
 pub struct Failure {
     message: String,

@@ -8,23 +8,32 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::args;
 use crate::failure::{Failure, Result};
 use crate::table::Table;
 use crate::{metadata, mutate, shell, workspace};
 
-pub const HELP: &str = "\
-Usage: cargo xtask fuzz [PROPERTY...] [OPTIONS]
-
-  PROPERTY            open walk read check extract repack merge fuse tar manifest decode lzma
-                      recovery verity signature fs-verity shards [all]
-  --seconds N         seconds for each property, or for each of its turns with --minutes [60]
-  --minutes N         minutes for all properties: they take turns, and findings do not end the run
-  --timeout N         maximum seconds for one input [10]
-  --jobs N            processes for each property [1]
-
-Needs a C++ compiler for libFuzzer. Inputs with new coverage are kept in fuzz/corpus, findings in
-fuzz/findings. Prints a table at the end.";
+/// Fuzz parsers, decoders, and requests
+///
+/// Needs a C++ compiler for libFuzzer. Inputs with new coverage are kept in fuzz/corpus, findings
+/// in fuzz/findings. Prints a table at the end.
+#[derive(clap::Args)]
+pub struct Options {
+    /// Properties; all if none is named
+    #[arg(value_parser = PROPERTIES)]
+    properties: Vec<String>,
+    /// Seconds for each property, or for each of its turns with --minutes
+    #[arg(long, value_name = "N", default_value_t = 60)]
+    seconds: usize,
+    /// Minutes for all properties: they take turns, and findings do not end the run
+    #[arg(long, value_name = "N")]
+    minutes: Option<u64>,
+    /// Maximum seconds for one input
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    timeout: usize,
+    /// Processes for each property
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    jobs: usize,
+}
 
 /// All properties, in the order of fuzzing.
 const PROPERTIES: [&str; 17] = [
@@ -58,22 +67,11 @@ const FLAGS: [&str; 7] = [
     "-Ccodegen-units=16",
 ];
 
-pub fn run(mut args: args::Args) -> Result<()> {
-    let seconds = args.number("--seconds", 60)?;
-    let minutes = args.option("--minutes")?;
-    let minutes = minutes
-        .map(|text| text.parse::<u64>().map_err(|_| Failure::usage(format!("--minutes {text}: no number"))));
-    let all_time = minutes.transpose()?.map(|minutes| Duration::from_secs(60 * minutes));
-    let timeout = args.number("--timeout", 10)?;
-    let jobs = args.number("--jobs", 1)?;
-    let mut chosen: Vec<&str> = vec![];
-    while let Some(name) = PROPERTIES.into_iter().find(|name| args.first_word(name)) {
-        chosen.push(name);
-    }
-    args.finish_empty()?;
-    if chosen.is_empty() {
-        chosen = PROPERTIES.to_vec();
-    }
+pub fn run(options: Options) -> Result<()> {
+    let Options { properties, seconds, minutes, timeout, jobs } = options;
+    let all_time = minutes.map(|minutes| Duration::from_secs(60 * minutes));
+    let is_chosen = |name: &&str| properties.is_empty() || properties.iter().any(|chosen| chosen == name);
+    let chosen = PROPERTIES.into_iter().filter(is_chosen);
 
     let folder = workspace::root().join("fuzz");
     let fuzzing = Fuzzing { program: build(&folder)?, folder, seconds, timeout, jobs };
@@ -104,12 +102,10 @@ pub fn run(mut args: args::Args) -> Result<()> {
     if found.is_empty() { Ok(()) } else { Err(Failure::new(found.join("\n"))) }
 }
 
-/// Statistics of a property.
 #[derive(Default)]
 struct Total {
     executions: u64,
     time: Duration,
-    /// Covered edges of the program, and inputs kept for them.
     edges: u64,
     kept: u64,
     findings: u64,
@@ -124,7 +120,6 @@ impl Total {
         self.findings += turn.findings;
     }
 
-    /// Adds the figures in a line of libFuzzer.
     fn hear(&mut self, line: &str) {
         let number = |key: &str| {
             let rest = line.split_once(key)?.1.trim_start();
@@ -158,7 +153,6 @@ fn table(totals: &[(&str, Total)]) -> Table {
     table
 }
 
-/// Settings for fuzzing a property.
 struct Fuzzing {
     program: PathBuf,
     folder: PathBuf,
@@ -168,7 +162,6 @@ struct Fuzzing {
 }
 
 impl Fuzzing {
-    /// Writes the initial inputs of a property.
     fn prepare(&self, property: &str) -> Result<()> {
         let corpus = self.folder.join("corpus").join(property);
         shell::run_quietly(mutate::program("packfs-corpus").arg(property).arg(&corpus))?;
@@ -181,7 +174,8 @@ impl Fuzzing {
         command.env("PACKFS_PROPERTY", property).current_dir(&self.folder).stderr(Stdio::piped());
         command.arg(format!("-max_total_time={}", self.seconds)).arg(format!("-timeout={}", self.timeout));
         command.args(["-rss_limit_mb=1024", "-max_len=300000", "-print_final_stats=1"]);
-        command.args(["-dict=images.dict", "-reload=0"]);
+        let dictionary = self.folder.join("corpus").join(format!("{property}.dict"));
+        command.arg(format!("-dict={}", dictionary.display())).arg("-reload=0");
         let findings = self.folder.join("findings").join(property);
         command.arg(format!("-artifact_prefix={}/", findings.display()));
         if self.jobs > 1 {
@@ -213,7 +207,6 @@ impl Fuzzing {
 /// Exit code of libFuzzer after SIGINT.
 const INTERRUPTED: i32 = 72;
 
-/// Builds the program that tests all properties.
 fn build(folder: &Path) -> Result<std::path::PathBuf> {
     let target = workspace::target().join("fuzz");
     let mut command = metadata::cargo();

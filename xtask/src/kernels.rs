@@ -13,25 +13,26 @@ use std::process::Command;
 
 use crate::debian::{self, Debootstrap};
 use crate::failure::{Failure, Result};
-use crate::{args, workspace};
+use crate::workspace;
 use cpio::Cpio;
 
-pub const HELP: &str = "\
-Usage: cargo xtask kernels [--refresh]
-
-  --refresh   fetch the current packages of Debian again
-
-Writes target/kernels/{5.10,6.1,6.12}/{vmlinuz,initramfs} from Debian's bullseye, bookworm, and
-trixie for qemu-system-x86_64. For 6.1, builds the modules cramfs and romfs, which Debian leaves out. Needs
-debootstrap, make, gcc, and xz; as root, installs missing ones with apt-get.";
+/// Fetch kernels of older Debian releases
+///
+/// Writes target/kernels/{5.10,6.1,6.12}/{vmlinuz,initramfs} from Debian's bullseye, bookworm, and
+/// trixie for qemu-system-x86_64. For 6.1, builds the modules cramfs and romfs, which Debian leaves
+/// out. Needs debootstrap, make, gcc, and xz; as root, installs missing ones with apt-get.
+#[derive(clap::Args)]
+pub struct Options {
+    /// Fetch the current packages of Debian again
+    #[arg(long)]
+    refresh: bool,
+}
 
 /// A kernel of Debian.
 struct Kernel {
-    /// Version, which is also the suffix of Debian's source package.
     version: &'static str,
     /// Release of Debian with this kernel.
     suite: &'static str,
-    /// Modules to build, which Debian leaves out.
     extra: &'static [extra::Module],
 }
 
@@ -103,9 +104,7 @@ sync
 poweroff -f
 ";
 
-pub fn run(mut args: args::Args) -> Result<()> {
-    let refresh = args.switch("--refresh");
-    args.finish_empty()?;
+pub fn run(Options { refresh }: Options) -> Result<()> {
     for kernel in &KERNELS {
         let dir = workspace::kernels().join(kernel.version);
         // Renamed when it is complete.
@@ -179,7 +178,7 @@ fn in_root_or_usr(root: &Path, path: &str) -> PathBuf {
 /// Returns the modules of [`MODULES`] that a kernel has, by name and contents.
 fn found_modules(root: &Path) -> Result<Vec<(String, Vec<u8>)>> {
     let mut found = vec![];
-    for path in files_below(&in_root_or_usr(root, "lib/modules"))? {
+    for path in workspace::files_below(&in_root_or_usr(root, "lib/modules"))? {
         let Some(file_name) = path.file_name().and_then(|name| name.to_str()) else { continue };
         let (name, is_xz) = match file_name.strip_suffix(".ko.xz") {
             Some(name) => (Some(name), true),
@@ -195,7 +194,6 @@ fn found_modules(root: &Path) -> Result<Vec<(String, Vec<u8>)>> {
     Ok(found)
 }
 
-/// Decodes a module as Debian compresses them from trixie on.
 fn decoded(path: &Path) -> Result<Vec<u8>> {
     debian::need(&["xz"])?;
     let output = Command::new("xz").args(["--decompress", "--stdout"]).arg(path).output();
@@ -223,23 +221,10 @@ fn initramfs(busybox: &[u8], modules: &[(String, Vec<u8>)]) -> Vec<u8> {
 fn one_of(dir: &Path, start: &str) -> Result<PathBuf> {
     let named =
         |path: &PathBuf| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(start));
-    files_below(dir)?
+    workspace::files_below(dir)?
         .into_iter()
         .find(named)
         .ok_or_else(|| Failure::new(format!("{} has no {start}*", dir.display())))
-}
-
-fn files_below(dir: &Path) -> Result<Vec<PathBuf>> {
-    let (mut open, mut files) = (vec![dir.to_path_buf()], vec![]);
-    while let Some(dir) = open.pop() {
-        let entries = std::fs::read_dir(&dir).map_err(|error| Failure::io("list", &dir, error))?;
-        for path in entries.flatten().map(|entry| entry.path()) {
-            let list = if path.is_dir() && !path.is_symlink() { &mut open } else { &mut files };
-            list.push(path);
-        }
-    }
-    files.sort();
-    Ok(files)
 }
 
 fn read(path: &Path) -> Result<Vec<u8>> {

@@ -4,30 +4,60 @@
 //! tools. It covers crates that are linked or run in a build. Crates that only tests use are not
 //! shipped.
 
-mod expression;
-mod rules;
-
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use spdx::{Expression, ParseMode};
+use toml::Value;
 
 use crate::failure::{Failure, Result};
 use crate::metadata::{Kind, Package, Workspace};
-use crate::{args, workspace};
+use crate::workspace;
 
-use expression::Expression;
-use rules::Rules;
-
-pub const HELP: &str = "\
-Usage: cargo xtask check-licenses
-
-Checks all crates that are linked into a program or run in a build against deny.toml, in the workspace and in the
-Python package. A crate's license must be satisfied by `licenses.allow`, the crate must not be in `bans.deny`, and it must
-have a single version unless it is in `bans.skip`. For vulnerabilities, see `cargo deny check advisories`.";
+/// Check that linked crates have permissive licenses
+///
+/// Checks all crates that are linked into a program or run in a build against deny.toml, in the
+/// workspace and in the Python package. A crate's license must be satisfied by `licenses.allow`,
+/// the crate must not be in `bans.deny`, and it must have a single version unless it is in
+/// `bans.skip`. For vulnerabilities, see `cargo deny check advisories`.
+#[derive(clap::Args)]
+pub struct Options;
 
 /// Packages beside the workspace that are shipped.
 const BESIDE: [&str; 1] = ["python"];
 
-pub fn run(args: args::Args) -> Result<()> {
-    args.finish_empty()?;
+/// Rules of deny.toml for linked crates.
+struct Rules {
+    /// Names of licenses, with their exception.
+    allowed: Vec<String>,
+    denied: Vec<String>,
+    /// `name@version` of crates that may have further versions; a prefix of the version suffices.
+    skipped: Vec<String>,
+}
+
+impl Rules {
+    fn read(path: &Path) -> Result<Self> {
+        let text = std::fs::read_to_string(path).map_err(|error| Failure::io("read", path, error))?;
+        Self::parse(&text).map_err(|why| Failure::new(format!("{}: {why}", path.display())))
+    }
+
+    /// Parses the lists. An empty one would allow everything, or nothing.
+    fn parse(text: &str) -> std::result::Result<Self, String> {
+        let rules: toml::Table = toml::from_str(text).map_err(|error| error.to_string())?;
+        let list = |section: &str, key: &str| {
+            let list = rules.get(section)?.get(key)?.as_array()?.iter();
+            let name = |entry: &Value| entry.get("crate").unwrap_or(entry).as_str().map(str::to_owned);
+            list.map(name).collect::<Option<Vec<_>>>().filter(|list| !list.is_empty())
+        };
+        let needed = |section: &str, key: &str| {
+            list(section, key).ok_or_else(|| format!("{section}.{key} is missing or empty"))
+        };
+        let skipped = list("bans", "skip").unwrap_or_default();
+        Ok(Self { allowed: needed("licenses", "allow")?, denied: needed("bans", "deny")?, skipped })
+    }
+}
+
+pub fn run(_: Options) -> Result<()> {
     let rules = Rules::read(&workspace::root().join("deny.toml"))?;
     check("workspace", &Workspace::read()?, &rules)?;
     BESIDE.into_iter().try_for_each(|folder| check(folder, &Workspace::read_beside(folder)?, &rules))
@@ -59,7 +89,6 @@ fn linked(workspace: &Workspace) -> BTreeSet<usize> {
     linked
 }
 
-/// Returns crates with several versions and no exception.
 fn duplicates<'a>(packages: impl Iterator<Item = &'a Package>, rules: &Rules) -> Vec<String> {
     let mut versions: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for package in packages {
@@ -83,9 +112,10 @@ fn fault(package: &Package, rules: &Rules) -> Option<String> {
         return Some(format!("{named} is in bans.deny"));
     }
     let Some(license) = &package.license else { return Some(format!("{named} states no license")) };
-    match Expression::parse(license) {
-        Err(why) => Some(format!("{named}: license {license:?}: {why}")),
-        Ok(expression) if expression.is_satisfied(&rules.allowed) => None,
+    // Cargo accepts the older `MIT/Apache-2.0` as well.
+    match Expression::parse_mode(license, ParseMode::LAX) {
+        Err(why) => Some(format!("{named}: license {license:?}: {}", why.reason)),
+        Ok(found) if found.evaluate(|license| rules.allowed.contains(&license.to_string())) => None,
         Ok(_) => Some(format!("{named}: license {license:?} is not satisfied by licenses.allow")),
     }
 }
@@ -93,19 +123,10 @@ fn fault(package: &Package, rules: &Rules) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::metadata::Dependency;
 
     fn package(name: &str, license: Option<&str>, dependencies: &[(usize, Kind)]) -> Package {
-        let edge = |(package, kind): &(usize, Kind)| Dependency { package: *package, kind: *kind };
-        Package {
-            id: name.to_owned(),
-            name: name.to_owned(),
-            version: "1.0.0".to_owned(),
-            license: license.map(str::to_owned),
-            is_member: name == "packfs",
-            sources: vec![],
-            dependencies: dependencies.iter().map(edge).collect(),
-        }
+        let license = license.map(str::to_owned);
+        Package { license, ..crate::metadata::tests::package(name, dependencies) }
     }
 
     fn rules() -> Rules {
@@ -140,6 +161,16 @@ mod tests {
     }
 
     #[test]
+    fn refuses_rules_without_one_of_the_lists() {
+        let good = "[licenses]\nallow = ['MIT']\n[bans]\nskip = [{ crate = 'syn@2' }]\ndeny = [{ crate = 'lzo-sys' }]\n";
+        let rules = Rules::parse(good).unwrap();
+        assert_eq!([rules.allowed, rules.denied, rules.skipped].concat(), ["MIT", "lzo-sys", "syn@2"]);
+        for (part, without) in [("allow =", "allowed ="), ("[bans]", "[ban]"), ("['MIT']", "[]")] {
+            assert!(Rules::parse(&good.replace(part, without)).is_err(), "{without}");
+        }
+    }
+
+    #[test]
     fn refuses_a_banned_crate_with_any_license() {
         let found = fault(&package("minilzo", Some("MIT"), &[]), &rules());
         assert_eq!(found.as_deref(), Some("minilzo 1.0.0 is in bans.deny"));
@@ -147,8 +178,16 @@ mod tests {
 
     #[test]
     fn refuses_other_missing_and_unreadable_licenses() {
-        assert_eq!(fault(&package("a", Some("MIT OR GPL-2.0-only"), &[]), &rules()), None);
-        for license in [Some("GPL-2.0-only"), Some("MIT AND GPL-2.0-only"), Some("MIT OR"), None] {
+        for license in ["MIT OR GPL-2.0-only", "MIT/Apache-2.0", "GPL-2.0-only OR (MIT AND MIT)"] {
+            assert_eq!(fault(&package("a", Some(license), &[]), &rules()), None, "{license}");
+        }
+        for license in [
+            Some("GPL-2.0-only"),
+            Some("MIT WITH LLVM-exception"),
+            Some("MIT AND GPL-2.0-only"),
+            Some("MIT OR"),
+            None,
+        ] {
             assert!(fault(&package("a", license, &[]), &rules()).is_some(), "{license:?}");
         }
     }

@@ -5,7 +5,6 @@
 #![forbid(unsafe_code)]
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a program of developers")]
 
-mod args;
 mod capi;
 mod ci;
 mod corpus;
@@ -30,105 +29,46 @@ mod workspace;
 
 use std::process::ExitCode;
 
-use failure::{Failure, Result};
+use clap::Parser;
 
-/// A verb of the command line.
-struct Verb {
-    name: &'static str,
-    about: &'static str,
-    help: &'static str,
-    run: fn(args::Args) -> Result<()>,
+/// Development tasks of packfs
+#[derive(Parser)]
+#[command(name = "cargo xtask", bin_name = "cargo xtask")]
+enum Task {
+    Ci(ci::Options),
+    Tidy(tidy::Options),
+    CheckLicenses(licenses::Options),
+    Peers(peers::Options),
+    Kernels(kernels::Options),
+    Python(python::Options),
+    Capi(capi::Options),
+    Dist(dist::Options),
+    Suites(suites::Options),
+    Corpus(corpus::Options),
+    Matrix(matrix::Options),
+    Fidelity(fidelity::Options),
+    Mutate(mutate::Options),
+    Fuzz(fuzz::Options),
+    Coverage(coverage::Options),
 }
 
-const VERBS: [Verb; 15] = [
-    Verb { name: "ci", about: "run all checks and all tests", help: ci::HELP, run: ci::run },
-    Verb {
-        name: "tidy",
-        about: "check imports, unsafe code, lengths, and paths in documents",
-        help: tidy::HELP,
-        run: tidy::run,
-    },
-    Verb {
-        name: "check-licenses",
-        about: "check that linked crates have permissive licenses",
-        help: licenses::HELP,
-        run: licenses::run,
-    },
-    Verb {
-        name: "peers",
-        about: "fetch Debian's newest SquashFS and EROFS tools",
-        help: peers::HELP,
-        run: peers::run,
-    },
-    Verb {
-        name: "kernels",
-        about: "fetch kernels of older Debian releases",
-        help: kernels::HELP,
-        run: kernels::run,
-    },
-    Verb { name: "python", about: "build and test the Python package", help: python::HELP, run: python::run },
-    Verb {
-        name: "capi",
-        about: "build and install the C library, its header, and its pkg-config file",
-        help: capi::HELP,
-        run: capi::run,
-    },
-    Verb {
-        name: "dist",
-        about: "build static programs in archives, with checksums and a bill of materials",
-        help: dist::HELP,
-        run: dist::run,
-    },
-    Verb {
-        name: "suites",
-        about: "run the test suites of other tools with packfs under their names",
-        help: suites::HELP,
-        run: suites::run,
-    },
-    Verb {
-        name: "corpus",
-        about: "build the benchmark trees in target/corpora",
-        help: corpus::HELP,
-        run: corpus::run,
-    },
-    Verb {
-        name: "matrix",
-        about: "write docs/formats/interop-erofs.md",
-        help: matrix::HELP,
-        run: matrix::run,
-    },
-    Verb {
-        name: "fidelity",
-        about: "write docs/guide/fidelity.md",
-        help: fidelity::HELP,
-        run: fidelity::run,
-    },
-    Verb {
-        name: "mutate",
-        about: "test mutated images of each format",
-        help: mutate::HELP,
-        run: mutate::run,
-    },
-    Verb { name: "fuzz", about: "fuzz parsers, decoders, and requests", help: fuzz::HELP, run: fuzz::run },
-    Verb {
-        name: "coverage",
-        about: "measure line coverage of the readers",
-        help: coverage::HELP,
-        run: coverage::run,
-    },
-];
-
 fn main() -> ExitCode {
-    let mut words = std::env::args().skip(1);
-    let outcome = match words.next().as_deref() {
-        None | Some("--help" | "-h" | "help") => {
-            print!("{}", overview());
-            Ok(())
-        }
-        Some(name) => match VERBS.iter().find(|verb| verb.name == name) {
-            Some(verb) => run(verb, args::Args::new(words)),
-            None => Err(Failure::usage(format!("no such command {name:?}\n\n{}", overview()))),
-        },
+    let outcome = match Task::parse() {
+        Task::Ci(options) => ci::run(options),
+        Task::Tidy(options) => tidy::run(options),
+        Task::CheckLicenses(options) => licenses::run(options),
+        Task::Peers(options) => peers::run(options),
+        Task::Kernels(options) => kernels::run(options),
+        Task::Python(options) => python::run(options),
+        Task::Capi(options) => capi::run(options),
+        Task::Dist(options) => dist::run(options),
+        Task::Suites(options) => suites::run(options),
+        Task::Corpus(options) => corpus::run(options),
+        Task::Matrix(options) => matrix::run(options),
+        Task::Fidelity(options) => fidelity::run(options),
+        Task::Mutate(options) => mutate::run(options),
+        Task::Fuzz(options) => fuzz::run(options),
+        Task::Coverage(options) => coverage::run(options),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
@@ -137,20 +77,4 @@ fn main() -> ExitCode {
             failure.exit_code()
         }
     }
-}
-
-fn run(verb: &Verb, mut args: args::Args) -> Result<()> {
-    if args.switch("--help") || args.switch("-h") {
-        println!("{}\n\n{}", verb.about, verb.help);
-        return Ok(());
-    }
-    (verb.run)(args)
-}
-
-fn overview() -> String {
-    let mut text = String::from("Usage: cargo xtask COMMAND [OPTIONS]\n\n");
-    for verb in &VERBS {
-        text += &format!("  {:16}{}\n", verb.name, verb.about);
-    }
-    text + "\n`cargo xtask COMMAND --help` describes the options.\n"
 }

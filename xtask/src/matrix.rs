@@ -4,44 +4,42 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::corpus::Corpus;
 use crate::failure::{Failure, Result};
-use crate::{args, metadata, shell, workspace};
+use crate::{corpus, metadata, shell, workspace};
 
-pub const HELP: &str = "\
-Usage: cargo xtask matrix [OPTIONS]
-
-  --tree NAME       use only this tree: debian, a Debian root, or odd, a tree of unusual files
-  --rows 'A;B'      use only these rows, by their names in the table
-  --markdown FILE   write the page to FILE [docs/formats/interop-erofs.md]
-
-Needs root, `cargo xtask peers`, and the Debian root of `cargo xtask corpus`.";
+/// Write docs/formats/interop-erofs.md
+///
+/// Needs root, `cargo xtask peers`, and the Debian root of `cargo xtask corpus`.
+#[derive(clap::Args)]
+pub struct Options {
+    /// Use only this tree: debian, a Debian root, or odd, a tree of unusual files
+    #[arg(long, value_name = "NAME")]
+    tree: Option<String>,
+    /// Use only these rows, by their names in the table
+    #[arg(long, value_name = "A;B", default_value = "")]
+    rows: String,
+    /// Write the page to this file
+    #[arg(long, value_name = "FILE")]
+    markdown: Option<PathBuf>,
+}
 
 /// Text above the tables.
 const INTRODUCTION: &str = "\
 # EROFS compatibility
 
-`cargo xtask matrix` writes this page. Each row is an image of a tree, written by mkfs.erofs and by packfs with equivalent options.
-Each reader walks or extracts the whole image, and the result is compared with the tree: names, types, modes, owners, times in
-nanoseconds (erofsfuse: whole seconds), link counts, hard links, extended attributes, and the SHA-256 of every file. packfs reads
-with its library, checks the structure like `packfs check`, and unpacks like `packfs unpack`; all three must be correct.
+`cargo xtask matrix` writes this page. Each row is a layout, written by mkfs.erofs and by `packfs pack` with equivalent options. Each reader walks or extracts the whole image, and the result is compared with the tree: names, types, modes, owners, times in
+nanoseconds (erofsfuse: whole seconds), link counts, hard links, extended attributes, and the SHA-256 of every file. packfs reads with its library, checks, and unpacks; all three must be correct.
 
-`ok`: no difference. `differs`: the reader reports success, but the result differs. `fails`: the reader reports an error.
-The notes name the faulty program; none of these cells is a fault of packfs. The test behind this page knows these cells and fails
-if one changes, for better or worse. Every test run includes a part of the second table that covers every option.
+All readers read all images without a difference, except for the exceptions below. `differs`: the reader reports success, but the result differs. `fails`: the reader reports an error. The notes name the faulty program; none is packfs. A test fails if an exception
+changes, for better or worse; every test run includes rows that together cover every option.
 
-fsck.erofs 1.9.4 with `--extract --xattrs` loses capabilities, and all attributes of an inode after one with an empty value, in
-every row and with exit status 0. The table does not count this as a difference; everything else that it extracts must be correct.
+fsck.erofs 1.9.4 with `--extract --xattrs` loses capabilities, and all attributes of an inode after one with an empty value, with exit status 0. This is not counted as an exception.
 ";
 
 /// Trees by the name on the command line, with the heading of their table.
 const TREES: [(&str, &str); 2] = [("debian", "A Debian root"), ("odd", "A tree of unusual files")];
 
-pub fn run(mut args: args::Args) -> Result<()> {
-    let only = args.option("--tree")?;
-    let rows = args.option("--rows")?.unwrap_or_default();
-    let page = args.option("--markdown")?.map(PathBuf::from);
-    args.finish_empty()?;
+pub fn run(Options { tree: only, rows, markdown: page }: Options) -> Result<()> {
     if !shell::is_root() {
         return Err(Failure::new("mounting and owners need root"));
     }
@@ -60,7 +58,6 @@ pub fn run(mut args: args::Args) -> Result<()> {
     Ok(())
 }
 
-/// Returns a sentence with the writers and readers.
 fn readers() -> Result<String> {
     let uname = rustix::system::uname();
     let release = uname.release().to_string_lossy();
@@ -71,12 +68,12 @@ fn readers() -> Result<String> {
     Ok(format!("Writers: {version} and packfs. Readers: Linux {kernel}, the same erofs-utils, and packfs."))
 }
 
-/// Runs the test for one tree and returns its table.
 fn table(tree: &str, rows: &str) -> Result<String> {
     let path = match tree {
         "debian" => {
-            Corpus::Debian.ensure()?;
-            Corpus::Debian.path()
+            let debian = corpus::named("debian")?;
+            debian.ensure()?;
+            debian.path()
         }
         odd => Path::new(odd).to_owned(),
     };
@@ -84,8 +81,10 @@ fn table(tree: &str, rows: &str) -> Result<String> {
     let table = std::path::absolute(workspace::target().join(format!("erofs-matrix-{tree}.md")))
         .map_err(|error| Failure::io("find", &workspace::target(), error))?;
     let mut command = metadata::cargo();
-    command.args(["test", "--quiet", "--package", "packfs", "--test", "erofs_matrix", "--"]);
-    command.args(["--ignored", "--exact", "table", "--nocapture"]).current_dir(workspace::root());
+    command.args(["test", "--quiet", "--package", "packfs", "--test", "packfs", "--"]);
+    command
+        .args(["--ignored", "--exact", "erofs_matrix::table", "--nocapture"])
+        .current_dir(workspace::root());
     command.env("PACKFS_MATRIX_TREE", path).env("PACKFS_MATRIX_TABLE", &table);
     command.env("PACKFS_MATRIX_ROWS", rows).env("PACKFS_PEERS", "required");
     shell::run(&mut command)?;

@@ -8,7 +8,6 @@ use serde_json::Value;
 use crate::failure::{Failure, Result};
 use crate::{shell, workspace};
 
-/// Kind of a dependency.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
     Normal,
@@ -17,7 +16,6 @@ pub enum Kind {
     Dev,
 }
 
-/// An edge of the dependency graph.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Dependency {
     /// Index of the dependency in `Workspace::packages`.
@@ -30,7 +28,6 @@ pub struct Package {
     pub id: String,
     pub name: String,
     pub version: String,
-    /// SPDX expression stated by the crate.
     pub license: Option<String>,
     pub is_member: bool,
     /// Root files of its libraries and programs, such as `lib.rs` and `main.rs`.
@@ -90,7 +87,6 @@ impl Workspace {
     }
 }
 
-/// Returns a command of the cargo that runs this tool.
 pub fn cargo() -> Command {
     Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
 }

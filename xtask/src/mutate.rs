@@ -7,68 +7,58 @@ mod rivals;
 
 use std::process::Command;
 
-use crate::args;
 use crate::failure::{Failure, Result};
 use crate::{metadata, shell, workspace};
 
-pub const HELP: &str = "\
-Usage: cargo xtask mutate [KIND] [OPTIONS]
+/// Test mutated images of each format
+///
+/// Opens, walks, lists, reads, checks, and unpacks each image in a worker process, and counts
+/// panics, signals, runs above 10 s or 512 MiB, files written outside the target, and images that
+/// pass the check but cannot be read. Findings are kept in target/mutated.
+#[derive(clap::Args)]
+pub struct Options {
+    /// A format of filesystems, composefs, containers, disks, recovery, verity, or shards
+    /// (default: all)
+    kind: Option<String>,
+    /// Mutated images for each format (default: 100000, of rivals 3000)
+    #[arg(long, value_name = "N")]
+    images: Option<usize>,
+    /// Seed of the mutations
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: usize,
+    /// Stop after N minutes for each format; the same command continues
+    #[arg(long, value_name = "N")]
+    minutes: Option<String>,
+    /// Discard earlier progress
+    #[arg(long)]
+    afresh: bool,
+    /// Repeat one case and keep its image
+    #[arg(long, value_name = "N", requires = "kind")]
+    case: Option<String>,
+    /// Test rivals with the same images of squashfs and erofs instead; needs `cargo xtask peers`
+    #[arg(long)]
+    rivals: bool,
+    /// Program of packfs to test beside them, which is built anew without it
+    #[arg(long, value_name = "PATH")]
+    packfs: Option<String>,
+}
 
-  KIND                squashfs squashfs-legacy erofs composefs cramfs iso9660 romfs udf
-                      ext4 btrfs xfs containers disks recovery verity shards [all]
-  --images N          mutated images for each format [100000]
-  --seed N            seed of the mutations [1]
-  --minutes N         stop after N minutes for each format; the same command continues
-  --afresh            discard earlier progress
-  --case N            repeat one case and keep its image
-  --rivals            test rivals with 3000 of the same images (or --images) of squashfs and erofs
-                      instead; needs `cargo xtask peers`
-  --packfs PATH       program of packfs to test beside them [built anew]
-
-Opens, walks, lists, reads, checks, and unpacks each image in a worker process, and counts panics,
-signals, runs above 10 s or 512 MiB, files written outside the target, and images that pass the check
-but cannot be read. Findings are kept in target/mutated.";
-
-/// Kinds of mutated inputs: images, integrity data of images, and packed shards with their plan.
-const KINDS: [&str; 16] = [
-    "squashfs",
-    "squashfs-legacy",
-    "erofs",
-    "composefs",
-    "cramfs",
-    "iso9660",
-    "romfs",
-    "udf",
-    "ext4",
-    "xfs",
-    "btrfs",
-    "containers",
-    "disks",
-    "recovery",
-    "verity",
-    "shards",
-];
-
-pub fn run(mut args: args::Args) -> Result<()> {
-    let formats: Vec<&str> = match KINDS.into_iter().find(|name| args.first_word(name)) {
-        Some(format) => vec![format],
-        None => KINDS.into(),
-    };
-    let has_rivals = args.switch("--rivals");
-    let packfs = args.option("--packfs")?;
-    let images = args.number("--images", if has_rivals { 3000 } else { 100_000 })?;
-    let seed = args.number("--seed", 1)?;
-    let minutes = args.option("--minutes")?;
-    let case = args.option("--case")?;
-    let afresh = args.switch("--afresh");
-    args.finish_empty()?;
-    if case.is_some() && formats.len() > 1 {
-        return Err(Failure::usage("--case needs a kind"));
+pub fn run(options: Options) -> Result<()> {
+    let Options { kind, seed, minutes, case, .. } = options;
+    let kinds = shell::capture(program("packfs-mutate").arg("kinds"))?;
+    let is_chosen = |name: &&str| kind.as_deref().is_none_or(|kind| kind == *name);
+    let formats: Vec<&str> = kinds.lines().filter(is_chosen).collect();
+    if formats.is_empty() {
+        return Err(Failure::usage(format!(
+            "no kind of images; known are {}",
+            kinds.lines().collect::<Vec<_>>().join(" ")
+        )));
     }
-    if has_rivals {
+    let images = options.images.unwrap_or(if options.rivals { 3000 } else { 100_000 });
+    if options.rivals {
         let formats: Vec<&str> =
             formats.into_iter().filter(|format| ["squashfs", "erofs"].contains(format)).collect();
-        return rivals::run(&formats, images, seed, packfs.as_deref());
+        return rivals::run(&formats, images, seed, options.packfs.as_deref());
     }
 
     let folder = workspace::target().join("mutated");
@@ -76,7 +66,7 @@ pub fn run(mut args: args::Args) -> Result<()> {
     let mut faults = vec![];
     for format in formats {
         let state = folder.join(format!("{format}-{seed}.json"));
-        if afresh {
+        if options.afresh {
             let _ = std::fs::remove_file(&state);
         }
         let mut command = program("packfs-mutate");

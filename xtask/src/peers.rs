@@ -13,22 +13,24 @@ use std::path::PathBuf;
 
 use crate::failure::{Failure, Result};
 use crate::table::Table;
-use crate::{args, workspace};
+use crate::workspace;
 
 pub use stamp::{Peer, Stamp};
 
-pub const HELP: &str = "\
-Usage: cargo xtask peers [--refresh]
-
-  --refresh   fetch the current packages of Debian again
-
-Writes target/peers/bin/{mksquashfs,unsquashfs,...}, which run on any Linux of this architecture.
-Needs debootstrap; as root, installs it with apt-get if it is missing.";
+/// Fetch Debian's newest SquashFS and EROFS tools
+///
+/// Writes target/peers/bin/{mksquashfs,unsquashfs,...}, which run on any Linux of this
+/// architecture. Needs debootstrap; as root, installs it with apt-get if it is missing.
+#[derive(clap::Args)]
+pub struct Options {
+    /// Fetch the current packages of Debian again
+    #[arg(long)]
+    refresh: bool,
+}
 
 /// Suite of Debian with the newest versions.
 const SUITE: &str = "sid";
 
-/// A package with its programs, and the option that prints their version.
 struct Package {
     name: &'static str,
     programs: &'static [&'static str],
@@ -66,9 +68,7 @@ const PACKAGES: [Package; 9] = [
     Package { name: "btrfs-progs", programs: &["mkfs.btrfs", "btrfs"], version_option: Some("--version") },
 ];
 
-pub fn run(mut args: args::Args) -> Result<()> {
-    let refresh = args.switch("--refresh");
-    args.finish_empty()?;
+pub fn run(Options { refresh }: Options) -> Result<()> {
     let stamp = match Stamp::read() {
         Some(stamp) if !refresh && is_complete(&stamp) => stamp,
         _ => fetch::fetch()?,
@@ -89,7 +89,6 @@ fn is_complete(stamp: &Stamp) -> bool {
     programs.all(|&program| stamp.peers.iter().any(|peer| peer.program == program && is_there(peer)))
 }
 
-/// Returns true for a program that is fetched.
 pub fn fetches(program: &str) -> bool {
     PACKAGES.iter().any(|package| package.programs.contains(&program))
 }
@@ -106,7 +105,6 @@ fn no_peer(program: &str) -> Failure {
     Failure::new(format!("cannot find {program}\nhint: run `cargo xtask peers` first"))
 }
 
-/// Returns the folder of the unpacked packages.
 fn root() -> PathBuf {
     workspace::peers().join("root")
 }

@@ -4,24 +4,35 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::failure::{Failure, Result};
-use crate::{args, dist, shell, workspace};
+use crate::{dist, shell, workspace};
 
-pub const HELP: &str = "\
-Usage: cargo xtask python [--wheel [--target TARGET] [--no-program]] [--python PROGRAM] [--with PACKAGES]
-
-  --wheel           build an optimized wheel, with the program packfs in it, and run no tests
-  --no-program      leave the program out of the wheel, which takes less time to build
-  --target TARGET   build it by zig for other machines: x86_64-unknown-linux-gnu (glibc 2.17 and
-                    newer), x86_64-unknown-linux-musl, or the same of aarch64
-  --python PROGRAM  Python 3.11 or newer with the module venv (default: python3)
-  --with PACKAGES   packages of PyPI for further tests, separated by commas, such as
-                    numpy,pandas,pyarrow,zarr,torch
-
-Builds a wheel in target/python/wheels, with --target in target/python/TARGET. Without --wheel,
-installs it in the virtual environment target/python/venv, and runs python/tests. Fetches maturin,
-pytest, fsspec, and mypy from PyPI if the environment lacks them, and with --target zig from PyPI and
-the standard library by rustup. mypy checks the types of the package, and compares its stubs with the
-native part.";
+/// Build and test the Python package
+///
+/// Builds a wheel in target/python/wheels, with --target in target/python/TARGET. Without --wheel,
+/// installs it in the virtual environment target/python/venv, and runs python/tests. Fetches
+/// maturin, pytest, fsspec, and mypy from PyPI if the environment lacks them, and with --target zig
+/// from PyPI and the standard library by rustup. mypy checks the types of the package, and compares
+/// its stubs with the native part.
+#[derive(clap::Args)]
+pub struct Options {
+    /// Build an optimized wheel, with the program packfs in it, and run no tests
+    #[arg(long)]
+    wheel: bool,
+    /// Leave the program out of the wheel, which takes less time to build
+    #[arg(long, requires = "wheel")]
+    no_program: bool,
+    /// Build it by zig for other machines: x86_64-unknown-linux-gnu (glibc 2.17 and newer),
+    /// x86_64-unknown-linux-musl, or the same of aarch64
+    #[arg(long, requires = "wheel")]
+    target: Option<String>,
+    /// Python 3.11 or newer with the module venv
+    #[arg(long, value_name = "PROGRAM", default_value = "python3")]
+    python: String,
+    /// Packages of PyPI for further tests, separated by commas, such as
+    /// numpy,pandas,pyarrow,zarr,torch
+    #[arg(long, value_name = "PACKAGES", default_value = "")]
+    with: String,
+}
 
 /// Packages of PyPI: what builds the wheel, and what its tests need.
 const TOOLS: [&str; 4] = ["maturin==1.16.0", "pytest>=8,<10", "fsspec==2026.9.0", "mypy==2.4.1"];
@@ -29,21 +40,13 @@ const TOOLS: [&str; 4] = ["maturin==1.16.0", "pytest>=8,<10", "fsspec==2026.9.0"
 /// Ends with success if Python is recent enough, and has what virtual environments need.
 const PROBE: &str = "import ensurepip, sys, venv; sys.exit(sys.version_info < (3, 11))";
 
-pub fn run(mut args: args::Args) -> Result<()> {
-    let is_wheel = args.switch("--wheel");
-    let has_program = !args.switch("--no-program");
-    let target = args.option("--target")?;
-    if (target.is_some() || !has_program) && !is_wheel {
-        return Err(Failure::usage("--target and --no-program need --wheel"));
-    }
-    let python = args.option("--python")?.unwrap_or_else(|| "python3".to_owned());
-    let with = args.option("--with")?.unwrap_or_default();
-    args.finish_empty()?;
+pub fn run(Options { wheel, no_program, target, python, with }: Options) -> Result<()> {
+    let has_program = !no_program;
     let venv = match Venv::prepare(&python, &with)? {
         Ok(venv) => venv,
         Err(missing) => return Err(Failure::new(missing)),
     };
-    if is_wheel {
+    if wheel {
         let wheel = match target {
             Some(target) => venv.build_wheel_for(&target, has_program)?,
             None => venv.build_wheel(true, has_program)?,
@@ -63,7 +66,6 @@ pub fn check() -> Result<std::result::Result<(), String>> {
     }
 }
 
-/// A virtual environment.
 struct Venv {
     folder: PathBuf,
 }
@@ -114,7 +116,6 @@ impl Venv {
         the_wheel(&wheels)
     }
 
-    /// Builds an optimized wheel for other machines, with a static program.
     fn build_wheel_for(&self, target: &str, has_program: bool) -> Result<PathBuf> {
         let arch = target.split('-').next().unwrap_or_default();
         let program =
@@ -162,7 +163,6 @@ impl Venv {
         self.check_types()
     }
 
-    /// Checks the types of the Python part, and that its stubs are those of the native part.
     fn check_types(&self) -> Result<()> {
         let cache = workspace::target().join("python/mypy");
         let mypy = |module: &str| {

@@ -6,7 +6,6 @@ use std::process::{Command, Stdio};
 
 use crate::failure::{Failure, Result};
 
-/// Runs a command whose output goes to the terminal.
 pub fn run(command: &mut Command) -> Result<()> {
     let status = command.status().map_err(|error| not_started(command, error))?;
     if status.success() { Ok(()) } else { Err(Failure::new(format!("{}: {status}", spelled(command)))) }
@@ -17,7 +16,6 @@ pub fn run_quietly(command: &mut Command) -> Result<()> {
     capture(command).map(|_| ())
 }
 
-/// Runs a command and returns its standard output.
 pub fn capture(command: &mut Command) -> Result<String> {
     let output = command.stdin(Stdio::null()).output().map_err(|error| not_started(command, error))?;
     let stdout = String::from_utf8_lossy(&output.stdout).into_owned();
@@ -28,13 +26,11 @@ pub fn capture(command: &mut Command) -> Result<String> {
     Err(Failure::new(format!("{}: {}\n{}", spelled(command), output.status, last_lines(&said, 20))))
 }
 
-/// Returns the command line in shell syntax.
 pub fn spelled(command: &Command) -> String {
     let words = std::iter::once(command.get_program()).chain(command.get_args());
     words.map(quoted).collect::<Vec<_>>().join(" ")
 }
 
-/// Returns a word quoted for the shell.
 pub fn quoted(word: &OsStr) -> String {
     let text = word.to_string_lossy();
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,+%@".contains(c);

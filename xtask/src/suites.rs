@@ -14,27 +14,34 @@ use std::process::Command;
 
 use crate::failure::{Failure, Result};
 use crate::table::Table;
-use crate::{args, shell, workspace};
+use crate::{shell, workspace};
 use run::{Side, Verdict};
 
-pub const HELP: &str = "\
-Usage: cargo xtask suites [SUITE...] [--checkout SUITE=DIR] [--packfs PROGRAM] [--markdown]
+/// Run the test suites of other tools with packfs under their names
+///
+/// Suites: erofs-utils, squashfs-tools-ng, squashfuse. squashfs-tools has none in its repository.
+/// Needs root, cc, git, and the originals of `cargo xtask peers`. Fails if packfs fails a test that
+/// the original passes, and xtask/src/suites/reasons.rs has no reason for it.
+#[derive(clap::Args)]
+pub struct Options {
+    /// The suites; all if none is named
+    #[arg(value_name = "SUITE")]
+    suites: Vec<String>,
+    /// Clone the suite from this checkout or bare repository, not from the project's own address
+    #[arg(long, value_name = "SUITE=DIR")]
+    checkout: Vec<String>,
+    /// Program to test (default: target/release/packfs)
+    #[arg(long, value_name = "PROGRAM")]
+    packfs: Option<PathBuf>,
+    /// Print the table as docs/guide/callers.md has it
+    #[arg(long)]
+    markdown: bool,
+}
 
-  --checkout SUITE=DIR   clone the suite from this checkout or bare repository; repeatable.
-                         Without it, from the project's own address
-  --packfs PROGRAM       program to test (default: target/release/packfs)
-  --markdown             print the table as docs/guide/callers.md has it
-
-Suites: erofs-utils, squashfs-tools-ng, squashfuse. squashfs-tools has none in its repository.
-Needs root, cc, git, and the originals of `cargo xtask peers`. Fails if packfs fails a test that
-the original passes, and xtask/src/suites/reasons.rs has no reason for it.";
-
-/// A suite of another project.
 struct Suite {
     name: &'static str,
     address: &'static str,
     branch: &'static str,
-    /// Prepares the checkout, and runs all tests with the tools of one side.
     run: fn(&Path, &Side) -> Result<Vec<Outcome>>,
 }
 
@@ -59,13 +66,11 @@ const SUITES: [Suite; 3] = [
     },
 ];
 
-/// Result of a test with the tools of one side.
 struct Outcome {
     test: String,
     verdict: Verdict,
 }
 
-/// Results of a test with both sides.
 struct Row {
     suite: &'static str,
     test: String,
@@ -73,19 +78,17 @@ struct Row {
     theirs: Verdict,
 }
 
-pub fn run(mut args: args::Args) -> Result<()> {
+pub fn run(options: Options) -> Result<()> {
     let mut checkouts = Vec::new();
-    while let Some(text) = args.first_option("--checkout")? {
+    for text in &options.checkout {
         let (name, dir) = text.split_once('=').ok_or_else(|| Failure::usage("--checkout needs SUITE=DIR"))?;
         checkouts.push((suite(name)?.name, dir.to_owned()));
     }
-    let program =
-        args.option("--packfs")?.map_or_else(|| workspace::target().join("release/packfs"), Into::into);
-    let markdown = args.switch("--markdown");
-    let names = args.finish()?;
-    let chosen: Vec<&Suite> = match names.is_empty() {
-        true => SUITES.iter().collect(),
-        false => names.iter().map(|name| suite(name)).collect::<Result<_>>()?,
+    let program = options.packfs.unwrap_or_else(|| workspace::target().join("release/packfs"));
+    let chosen: Vec<&Suite> = if options.suites.is_empty() {
+        SUITES.iter().collect()
+    } else {
+        options.suites.iter().map(|name| suite(name)).collect::<Result<_>>()?
     };
     if !shell::is_root() {
         return Err(Failure::new("the suites mount images: run this as root"));
@@ -95,13 +98,12 @@ pub fn run(mut args: args::Args) -> Result<()> {
         let given = checkouts.iter().find(|(name, _)| *name == suite.name).map(|(_, dir)| dir.as_str());
         rows.extend(suite.compare(&program, given.unwrap_or(suite.address))?);
     }
-    print!("{}", if markdown { self::markdown(&rows) } else { listing(&rows) });
+    print!("{}", if options.markdown { markdown(&rows) } else { listing(&rows) });
     let unexplained: Vec<String> = rows.iter().filter(|row| row.is_unexplained()).map(Row::name).collect();
-    match unexplained.is_empty() {
-        true => Ok(()),
-        false => {
-            Err(Failure::new(format!("only packfs fails, for no known reason: {}", unexplained.join(", "))))
-        }
+    if unexplained.is_empty() {
+        Ok(())
+    } else {
+        Err(Failure::new(format!("only packfs fails, for no known reason: {}", unexplained.join(", "))))
     }
 }
 
@@ -135,7 +137,6 @@ impl Suite {
             .collect())
     }
 
-    /// Clones the branch to a new folder.
     fn cloned(&self, from: &str, folder: &Path) -> Result<PathBuf> {
         let checkout = folder.join("checkout");
         workspace::remove_dir(&checkout)?;
@@ -160,7 +161,6 @@ impl Row {
         matches!((&self.ours, &self.theirs), (Verdict::Failed(_), Verdict::Passed)) && self.reason().is_none()
     }
 
-    /// Returns the result in words.
     fn result(&self) -> &'static str {
         match (&self.ours, &self.theirs) {
             (Verdict::Passed, Verdict::Passed) => "passed by both",

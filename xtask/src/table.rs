@@ -1,6 +1,5 @@
 //! Text tables, aligned for a terminal or as Markdown.
 
-/// A table. Each row has one cell for each heading.
 pub struct Table {
     headings: Vec<String>,
     rows: Vec<Vec<String>>,
@@ -22,12 +21,10 @@ impl Table {
         self.rows.push(cells);
     }
 
-    /// Returns columns padded with blanks.
     pub fn text(&self) -> String {
         self.lines().map(|row| self.padded(row).join("  ").trim_end().to_owned() + "\n").collect()
     }
 
-    /// Returns a Markdown table, padded to be readable as plain text.
     pub fn markdown(&self) -> String {
         let mut lines: Vec<_> =
             self.lines().map(|row| format!("| {} |\n", self.padded(row).join(" | "))).collect();

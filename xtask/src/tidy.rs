@@ -7,41 +7,50 @@
 mod circles;
 mod counts;
 mod documents;
+mod falling;
 mod format_names;
 mod imports;
+mod marks;
+mod measures;
+mod option_names;
 mod product;
 mod pure_formats;
+mod schemes;
 mod sources;
 mod table;
 
 use std::path::Path;
 
 use crate::failure::{Failure, Result};
-use crate::{args, metadata, workspace};
+use crate::{metadata, workspace};
 
-pub const HELP: &str = "\
-Usage: cargo xtask tidy [--list]
+/// Check imports, unsafe code, lengths, and paths in documents
+///
+/// Checks project rules: imports between crates and modules, unsafe code, names of formats,
+/// lengths, and paths in documents.
+#[derive(clap::Args, Default)]
+pub struct Options {
+    /// Print the rules and their reasons
+    #[arg(long)]
+    list: bool,
+    /// Write the measures that have fallen to xtask/falling.txt
+    #[arg(long, conflicts_with = "list")]
+    lower: bool,
+}
 
-Checks project rules: imports between crates and modules, unsafe code, names of formats, lengths, and
-paths in documents.
-
-  --list   print the rules and their reasons";
-
-/// A rule and its check.
 struct Rule {
     name: &'static str,
     why: &'static str,
     faults: fn(&Subject<'_>) -> Result<Vec<String>>,
 }
 
-/// Input of the checks.
 struct Subject<'a> {
     root: &'a Path,
     workspace: &'a metadata::Workspace,
     files: &'a [sources::File],
 }
 
-const RULES: [Rule; 10] = [
+const RULES: &[Rule] = &[
     Rule {
         name: "imports between crates",
         why: "dependencies have one direction, that of the table in ARCHITECTURE.md",
@@ -78,6 +87,21 @@ const RULES: [Rule; 10] = [
         faults: |subject| Ok(format_names::check(subject.files)),
     },
     Rule {
+        name: "marks of layers",
+        why: "what hides an entry of a lower layer is said once, for all that put layers over each other",
+        faults: |subject| Ok(marks::check(subject.files)),
+    },
+    Rule {
+        name: "schemes",
+        why: "a scheme of places is named once, so that a new one is a row and a file",
+        faults: |subject| Ok(schemes::check(subject.files)),
+    },
+    Rule {
+        name: "names of options",
+        why: "an option is a row of a table; its name in other code is a second place to keep up to date",
+        faults: |subject| Ok(option_names::check(subject.files)),
+    },
+    Rule {
         name: "length of files",
         why: "a longer file holds more than one idea",
         faults: |subject| Ok(sources::too_long(subject.files)),
@@ -88,24 +112,30 @@ const RULES: [Rule; 10] = [
         faults: |subject| Ok(counts::check(subject.files)),
     },
     Rule {
+        name: "falling",
+        why: "code, comments on private items, words of the dialect and other faults of a crate only get fewer",
+        faults: |subject| falling::check(subject.root, subject.files),
+    },
+    Rule {
         name: "paths in documents",
         why: "a document that names a missing file is out of date",
         faults: |subject| documents::check(subject.root),
     },
 ];
 
-pub fn run(mut args: args::Args) -> Result<()> {
-    let lists = args.switch("--list");
-    args.finish_empty()?;
-    if lists {
+pub fn run(Options { list, lower }: Options) -> Result<()> {
+    if list {
         RULES.iter().for_each(|rule| println!("{}: {}", rule.name, rule.why));
         return Ok(());
     }
     let (root, workspace) = (workspace::root(), metadata::Workspace::read()?);
     let files = sources::read_all(&root)?;
+    if lower {
+        return falling::lower(&root, &files);
+    }
     let subject = Subject { root: &root, workspace: &workspace, files: &files };
     let mut faults = vec![];
-    for rule in &RULES {
+    for rule in RULES {
         faults.extend((rule.faults)(&subject)?.into_iter().map(|fault| format!("{}: {fault}", rule.name)));
     }
     if faults.is_empty() {

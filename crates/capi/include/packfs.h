@@ -72,6 +72,11 @@ typedef struct packfs_file packfs_file;
 typedef struct packfs_image packfs_image;
 
 /**
+ * Options of opening that are set by their names.
+ */
+typedef struct packfs_named_options packfs_named_options;
+
+/**
  * Options of packfs_open. Fields that are 0 have their defaults, so a caller sets size, and what
  * it wants to change:
  * `packfs_open_options options = {.size = sizeof options, .part = "2"};`
@@ -114,6 +119,10 @@ typedef struct {
      * "mbr" or "gpt", the table of a disk to read; NULL: the one that Linux reads.
      */
     const char *partition_table;
+    /**
+     * Set by packfs_options_set, and freed by packfs_options_free; else NULL.
+     */
+    packfs_named_options *named;
 } packfs_open_options;
 
 /**
@@ -243,6 +252,21 @@ int packfs_last_error(const char **message);
  * Errors: those of open(2); -EOPNOTSUPP if no format knows the image.
  */
 int packfs_open(const char *place, const packfs_open_options *options, packfs_image **image);
+
+/**
+ * Sets an option of opening by its name and a text, as the command line has them, such as
+ * "snapshot", "subvol", or "no-journal"; switches take "on" and "off". An option with several
+ * values is set once for each. The other fields of options go before what is set here. It is to be
+ * freed by packfs_options_free.
+ *
+ * Errors: -EINVAL, with a message that says which names or values are allowed.
+ */
+int packfs_options_set(packfs_open_options *options, const char *name, const char *value);
+
+/**
+ * Frees what packfs_options_set has set, so that options have their defaults again.
+ */
+void packfs_options_free(packfs_open_options *options);
 
 /**
  * Frees an image, and ends its threads; NULL is allowed.

@@ -5,7 +5,7 @@ use crate::error::{Failure, answer, c_text, last, status};
 use crate::handles::{Dir, File, Image};
 use crate::held::Held;
 use crate::pointers::{
-    check, copy, handle, memory, option, options, requests, taken_back, text, texts, write,
+    check, copy, handle, memory, named, option, options, requests, taken_back, text, texts, write,
 };
 use crate::session::{Options, Part, Session};
 use crate::types::{
@@ -57,10 +57,50 @@ pub unsafe extern "C" fn packfs_open(
                 part: option(given.part, "options: part")?,
                 devices: texts(given.devices, "options: devices")?,
                 partition_table: option(given.partition_table, "options: partition_table")?,
+                named: if given.named.is_null() {
+                    None
+                } else {
+                    Some(handle(given.named, "options: named")?)
+                },
             };
             give(image, "image", || Ok(Image(Held::new(Session::open(place, &options)?))))
         }
     })
+}
+
+/// Sets an option of opening by its name and a text, as the command line has them, such as
+/// "snapshot", "subvol", or "no-journal"; switches take "on" and "off". An option with several
+/// values is set once for each. The other fields of options go before what is set here. It is to be
+/// freed by packfs_options_free.
+///
+/// Errors: -EINVAL, with a message that says which names or values are allowed.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn packfs_options_set(
+    options: *mut OpenOptions,
+    name: *const c_char,
+    value: *const c_char,
+) -> c_int {
+    status(|| {
+        // SAFETY: the caller passes two texts, and options of their size that nothing else uses.
+        unsafe {
+            let (name, value) = (text(name, "name")?, text(value, "value")?);
+            let field = named(options)?;
+            let mut set = taken_back(*field).unwrap_or_default();
+            let outcome = set.set(name, value);
+            *field = Box::into_raw(set);
+            outcome.map(|()| 0)
+        }
+    })
+}
+
+/// Frees what packfs_options_set has set, so that options have their defaults again.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn packfs_options_free(options: *mut OpenOptions) {
+    // SAFETY: the caller passes options of their size that nothing else uses.
+    if let Ok(field) = unsafe { named(options) } {
+        // SAFETY: a pointer of packfs_options_set, which is used for the last time.
+        drop(unsafe { taken_back(std::mem::replace(field, std::ptr::null_mut())) });
+    }
 }
 
 /// Frees an image, and ends its threads; NULL is allowed.

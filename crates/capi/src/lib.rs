@@ -9,6 +9,7 @@ mod api;
 mod error;
 mod handles;
 mod held;
+mod named;
 mod pointers;
 mod session;
 mod types;

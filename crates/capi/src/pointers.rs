@@ -5,6 +5,7 @@
 #![allow(unsafe_code)]
 
 use crate::error::{ERANGE, Failure, Result};
+use crate::named::NamedOptions;
 use crate::types::{OpenOptions, ReadRequest};
 use std::ffi::{CStr, c_char, c_void};
 use std::mem::offset_of;
@@ -150,6 +151,7 @@ pub unsafe fn options(pointer: *const OpenOptions) -> Result<OpenOptions> {
         part: std::ptr::null(),
         devices: std::ptr::null(),
         partition_table: std::ptr::null(),
+        named: std::ptr::null_mut(),
     };
     if pointer.is_null() {
         return Ok(options);
@@ -178,6 +180,23 @@ pub unsafe fn options(pointer: *const OpenOptions) -> Result<OpenOptions> {
     Ok(options)
 }
 
+/// Returns the field of options that named ones are in.
+///
+/// # Safety
+/// As [`options`], and nothing else uses them for `'a`.
+pub unsafe fn named<'a>(pointer: *mut OpenOptions) -> Result<&'a mut *mut NamedOptions> {
+    // SAFETY: the contract is the same.
+    let size = unsafe { options(pointer) }?.size;
+    check(pointer, "options")?;
+    let needed = offset_of!(OpenOptions, named) + size_of::<*mut NamedOptions>();
+    if size < needed {
+        let message = format!("options: size is {size}, for named ones {needed} are needed");
+        return Err(Failure::argument(message));
+    }
+    // SAFETY: not null, aligned, and long enough for the field, which holds any value.
+    Ok(unsafe { &mut (*pointer).named })
+}
+
 /// Returns the requests of the caller.
 ///
 /// # Safety
@@ -203,8 +222,9 @@ fn refuse_overlaps(requests: &[ReadRequest]) -> Result<()> {
         spans.push((start, start.saturating_add(request.size)));
     }
     spans.sort_unstable();
-    match spans.windows(2).any(|pair| pair[0].1 > pair[1].0 && pair[1].0 != 0) {
-        false => Ok(()),
-        true => Err(Failure::argument("requests: buffers of two requests overlap")),
+    if spans.windows(2).any(|pair| pair[0].1 > pair[1].0 && pair[1].0 != 0) {
+        Err(Failure::argument("requests: buffers of two requests overlap"))
+    } else {
+        Ok(())
     }
 }

@@ -1,6 +1,7 @@
 //! An opened image, and what the functions do with it, in safe code.
 
 use crate::error::{ENODATA, Failure, Result, c_text};
+use crate::named::NamedOptions;
 use crate::types::{Metadata, PACKFS_CHECK_DATA, PACKFS_IGNORE_CHECKSUM, PACKFS_NO_JOURNAL, PACKFS_NOFOLLOW};
 use crate::words::in_c;
 use packfs::check::Findings;
@@ -32,13 +33,17 @@ pub struct Options<'a> {
     pub part: Option<&'a [u8]>,
     pub devices: Vec<&'a [u8]>,
     pub partition_table: Option<&'a [u8]>,
+    pub named: Option<&'a NamedOptions>,
 }
 
 impl Options<'_> {
     fn of_library(&self) -> Result<OpenOptions> {
         refuse_flags(self.flags, PACKFS_IGNORE_CHECKSUM | PACKFS_NO_JOURNAL)?;
         let threads = usize::try_from(self.threads).unwrap_or(usize::MAX);
-        let mut options = OpenOptions::new().offset(self.offset).jobs(threads);
+        let mut options = self.named.map_or_else(OpenOptions::new, |named| named.0.clone()).jobs(threads);
+        if self.offset > 0 {
+            options = options.offset(self.offset);
+        }
         if self.length > 0 {
             options = options.len(self.length);
         }

@@ -1,5 +1,6 @@
 //! Constants and structures of the header.
 
+use crate::named::NamedOptions;
 use std::ffi::{c_char, c_int, c_void};
 
 /// Flag: symbolic links at the end of a path are not followed.
@@ -47,6 +48,8 @@ pub struct OpenOptions {
     pub devices: *const *const c_char,
     /// "mbr" or "gpt", the table of a disk to read; NULL: the one that Linux reads.
     pub partition_table: *const c_char,
+    /// Set by packfs_options_set, and freed by packfs_options_free; else NULL.
+    pub named: *mut NamedOptions,
 }
 
 /// Metadata of an entry.

@@ -85,6 +85,23 @@ static void test_arguments(const char *place)
     CHECK(packfs_open(place, &options, &none) == -EINVAL);
     options = (packfs_open_options){.size = sizeof options, .devices = devices};
     CHECK(packfs_open(place, &options, &none) < 0);
+    options = (packfs_open_options){.size = sizeof options};
+    CHECK(packfs_options_set(&options, "no-journal", "on") == 0);
+    CHECK(packfs_open(place, &options, &none) == -EINVAL && packfs_last_error(&message) == EINVAL);
+    CHECK(strstr(message, "has no journal"));
+    CHECK(packfs_options_set(&options, "no-journal", "off") == 0);
+    CHECK(packfs_options_set(&options, "offset", "0x") == -EINVAL && packfs_last_error(&message) == EINVAL);
+    CHECK(strstr(message, "offset=0x") && strstr(message, "not a size"));
+    CHECK(packfs_options_set(&options, "colour", "red") == -EINVAL && packfs_last_error(&message) == EINVAL);
+    CHECK(strstr(message, "colour") && strstr(message, "snapshot"));
+    CHECK(packfs_options_set(&options, NULL, "on") == -EINVAL && packfs_options_set(NULL, "offset", "0") == -EINVAL);
+    CHECK(packfs_open(place, &options, &none) == 0);
+    packfs_close(none);
+    packfs_options_free(&options);
+    CHECK(!options.named);
+    options.size = offsetof(packfs_open_options, named);
+    CHECK(packfs_options_set(&options, "offset", "0") == -EINVAL);
+    options = (packfs_open_options){.size = sizeof options, .devices = devices};
     /* The options of the first version, whatever lies behind them. */
     options.size = offsetof(packfs_open_options, devices);
     CHECK(packfs_open(place, &options, &none) == 0);

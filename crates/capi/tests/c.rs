@@ -129,7 +129,8 @@ fn has_sanitizer(place: &Place) -> bool {
 fn the_header_is_up_to_date() {
     let config = cbindgen::Config::from_file(folder().join("cbindgen.toml")).unwrap();
     let builder = cbindgen::Builder::new().with_config(config);
-    let sources = ["src/handles.rs", "src/types.rs", "src/api.rs"].map(|source| folder().join(source));
+    let sources = ["src/handles.rs", "src/named.rs", "src/types.rs", "src/api.rs"];
+    let sources = sources.map(|source| folder().join(source));
     let builder = sources.into_iter().fold(builder, cbindgen::Builder::with_src);
     let mut text = Vec::new();
     builder.generate().unwrap().write(&mut text);

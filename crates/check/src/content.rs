@@ -64,7 +64,7 @@ pub fn content(
     Ok(report)
 }
 
-/// Counts the uncompressed bytes of files; of files with a damaged map, those before the damage.
+/// Files with damaged metadata count up to the damage.
 fn unvouched(engine: &ReadEngine, wanted: &[Wanted]) -> u64 {
     let mut bytes = 0_u64;
     for file in wanted {
@@ -72,8 +72,8 @@ fn unvouched(engine: &ReadEngine, wanted: &[Wanted]) -> u64 {
             let is_raw = match extent.from {
                 ExtentFrom::Hole => false,
                 ExtentFrom::Stored(at) => {
-                    let verified = engine.volume().verifies(range_at(at, extent.len));
-                    !verified.unwrap_or(false)
+                    let storage = engine.volume().storage();
+                    !storage.is_some_and(|it| it.verifies(range_at(at, extent.len)).unwrap_or(false))
                 }
                 ExtentFrom::Block { block, .. } => block.algorithm.is_none(),
             };
@@ -84,8 +84,8 @@ fn unvouched(engine: &ReadEngine, wanted: &[Wanted]) -> u64 {
     bytes
 }
 
-/// One fault for each damaged file: the alphabetically first, so that it does not depend on the
-/// order of work.
+/// One fault for each damaged file: the alphabetically first, so that the result does not depend on
+/// the order of work.
 struct Faults<'a>(&'a Mutex<BTreeMap<usize, String>>);
 
 impl PieceSink for Faults<'_> {

@@ -1,7 +1,7 @@
 //! Checks of contents: decoding all data of an image, verifying a new image against its source,
 //! comparing two trees.
 //!
-//! The structures of an image are checked by its format ([`packfs_format::Volume::check`]); this
+//! The structures of an image are checked by its format ([`packfs_format::Check::check`]); this
 //! crate contains the checks that need no format: reading everything, and comparing.
 #![forbid(unsafe_code)]
 

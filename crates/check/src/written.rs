@@ -12,11 +12,9 @@ use packfs_core::{
     ContentDigest, Error, FileType, ImagePath, Name, Node, NodeId, NodeKind, Progress, Result, Stage, Tree,
     Xattrs, escaped,
 };
-use packfs_format::Capabilities;
-use packfs_format::{DirCursor, Inode, InodeId, InodeKind, NameOrder, PackFormat};
+use packfs_format::{Capabilities, Inode, InodeId, InodeKind, PackFormat, read_entries};
 use packfs_read::{ReadEngine, Wanted};
 use std::fmt::Debug;
-use std::ops::ControlFlow;
 use std::sync::Arc;
 
 /// Expected contents of an image.
@@ -55,7 +53,6 @@ pub fn written(engine: &Arc<ReadEngine>, expected: &Expected<'_>, progress: &dyn
 }
 
 impl Expected<'_> {
-    /// Returns the expected length of a file.
     fn len(&self, id: NodeId, node: &Node) -> u64 {
         match node.kind {
             NodeKind::File { len, .. } if self.failed.binary_search(&id).is_err() => len,
@@ -63,16 +60,14 @@ impl Expected<'_> {
         }
     }
 
-    /// Returns the expected digest of a file's contents.
     fn seen(&self, id: NodeId) -> ContentDigest {
         self.contents.get(id.index()).copied().unwrap_or(ContentDigest::Nothing)
     }
 }
 
-/// Inode of a node that the image does not contain.
 const UNSEEN: InodeId = InodeId(u64::MAX);
 
-/// Compares names and metadata; returns the image's inode of each planned node.
+/// Returns the image's inode of each planned node.
 fn compare_trees(
     engine: &ReadEngine,
     expected: &Expected<'_>,
@@ -102,7 +97,7 @@ fn compare_trees(
     Ok(compare.inodes)
 }
 
-/// A directory of the image: its names, concatenated in order.
+/// Names are concatenated in order.
 #[derive(Default)]
 struct Listing {
     names: Vec<u8>,
@@ -112,15 +107,13 @@ struct Listing {
 impl Listing {
     fn read(engine: &ReadEngine, dir: InodeId) -> Result<Self> {
         let mut listing = Listing::default();
-        let mut order = NameOrder::of(engine.volume());
-        engine.volume().read_dir(dir, DirCursor::default(), &mut |entry, _| {
+        read_entries(engine.volume(), dir, |entry, order| {
             let (start, len) = (listing.names.len() as u32, entry.name.len() as u32);
             listing.rows.push((start, len, entry.file_type, entry.id));
             listing.names.extend_from_slice(&entry.name);
             order.next(&entry.name);
-            ControlFlow::Continue(())
-        })?;
-        order.finish()?;
+            Ok(())
+        })??;
         let Listing { names, rows } = &mut listing;
         rows.sort_unstable_by_key(|&(start, len, ..)| &names[start as usize..(start + len) as usize]);
         Ok(listing)
@@ -140,20 +133,17 @@ fn differs(path: &ImagePath, what: &str, planned: &dyn Debug, there: &dyn Debug)
     wrong(path, format!("has another {what}: {there:.200?} instead of {planned:.200?}"))
 }
 
-/// Builds the path for a message.
 type PathOf<'a> = &'a dyn Fn() -> ImagePath;
 
 struct Comparing<'a> {
     engine: &'a ReadEngine,
     expected: &'a Expected<'a>,
     capabilities: Capabilities,
-    /// The image's inode of each planned node.
     inodes: Vec<InodeId>,
 }
 
 impl Comparing<'_> {
-    /// Compares a directory's names and entries with those of the image; adds its directories to
-    /// `open`.
+    /// Adds the directory's directories to `open`.
     fn dir(&mut self, dir: NodeId, listing: &Listing, open: &mut Vec<(NodeId, InodeId)>) -> Result<()> {
         let tree = self.expected.tree;
         let path = |name: &[u8]| {

@@ -1,9 +1,9 @@
-//! Holds the commands of all documents to the command line.
+//! Checks the commands in documents against the command line.
 
 use clap::Command;
 use std::path::{Path, PathBuf};
 
-/// Documents that tell what was: their commands may be gone.
+/// Documents about the past: their commands may no longer exist.
 const RECORDS: [&str; 2] = ["notebook", "CHANGELOG.md"];
 
 fn documents(folder: &Path, found: &mut Vec<PathBuf>) {
@@ -20,7 +20,7 @@ fn documents(folder: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// Returns the commands of a text in fenced blocks, a line each, and between backticks.
+/// Commands in fenced blocks, one per line, and between backticks.
 fn commands(text: &str) -> Vec<String> {
     let mut found = Vec::new();
     for (index, part) in text.split("```").enumerate() {
@@ -33,7 +33,7 @@ fn commands(text: &str) -> Vec<String> {
     found.iter().flat_map(|line| simple_commands(line)).collect()
 }
 
-/// Splits a line at the shell's operators and keeps the commands that run packfs.
+/// Splits a line at operators of the shell.
 fn simple_commands(line: &str) -> Vec<String> {
     let line = line.split(" #").next().unwrap_or(line);
     let parts = line.split(['|', ';', '&', '(', ')', '>']).map(|part| {
@@ -43,7 +43,7 @@ fn simple_commands(line: &str) -> Vec<String> {
     parts.filter(|part| part.starts_with("packfs ")).collect()
 }
 
-/// Returns what a command has that the command line has not.
+/// Names an option or verb that the command line does not have.
 fn fault(whole: &Command, typed: &str) -> Option<String> {
     let mut words = typed.split_whitespace().skip(1).peekable();
     let name = words.next()?;

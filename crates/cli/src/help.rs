@@ -7,212 +7,32 @@ use clap::builder::StyledStr;
 use clap::{Arg, Command};
 use packfs::LIMITS;
 
-/// Options below each heading, by their long names. Others stand below "Options".
-const HEADINGS: [(&str, &[&str]); 8] = [
-    (
-        "Source",
-        &[
-            "as-file",
-            "merge",
-            "base",
-            "base-check",
-            "source-offset",
-            "source-part",
-            "source-magic",
-            "keep-going",
-            "exclude",
-            "include",
-            "exclude-from",
-            "ignore-file",
-            "strip-components",
-            "strip-prefix",
-            "one-file-system",
-            "follow-symlinks",
-            "offset",
-            "part",
-            "outer",
-            "magic",
-            "device",
-            "ignore-checksum",
-            "root-hash",
-            "trust",
-            "offset-a",
-            "offset-b",
-            "part-a",
-            "part-b",
-            "magic-a",
-            "magic-b",
-            "device-a",
-            "device-b",
-            "subvol",
-            "subvol-a",
-            "subvol-b",
-            "no-journal",
-            "no-journal-a",
-            "no-journal-b",
-            "partition-table",
-            "partition-table-a",
-            "partition-table-b",
-            "snapshot",
-            "snapshot-a",
-            "snapshot-b",
-            "allow-backing",
-            "allow-backing-a",
-            "allow-backing-b",
-            "objects",
-            "objects-a",
-            "objects-b",
-            "add",
-            "add-manifest",
-            "prefix",
-        ],
-    ),
-    ("Format", &["format", "option", "kernel", "lossy", "made-at", "whiteouts"]),
-    ("Compression", &["codec", "optimize", "min-gain", "effort"]),
-    ("Layout", &["order", "trace"]),
-    (
-        "Metadata",
-        &[
-            "uid",
-            "gid",
-            "root-owned",
-            "uid-map",
-            "gid-map",
-            "owner-map",
-            "mode",
-            "file-mode",
-            "dir-mode",
-            "mtime",
-            "clamp-mtime",
-            "xattrs",
-            "no-xattrs",
-            "xattr-include",
-            "xattr-exclude",
-            "file-contexts",
-            "file-contexts-at",
-            "owner",
-            "no-times",
-            "no-devices",
-            "strict",
-        ],
-    ),
-    (
-        "Output",
-        &[
-            "output",
-            "max-size",
-            "fit",
-            "verify",
-            "no-verify",
-            "no-sync",
-            "sync",
-            "report",
-            "json",
-            "quiet",
-            "stats",
-        ],
-    ),
-    ("Resources", &["jobs", "memory", "sandbox"]),
-    ("Images at URLs", &["disk-cache", "offline", "platform", "plain-http"]),
+/// Options of verbs below each heading, by their long names. Rows of the library say theirs; others
+/// stand below "Options".
+const HEADINGS: [(&str, &str); 5] = [
+    ("Source", "as-file merge"),
+    ("Format", "kernel"),
+    ("Metadata", "uid gid owner owner-map no-xattrs no-times no-devices strict"),
+    ("Output", "output report sync json quiet stats"),
+    ("Resources", "jobs sandbox"),
 ];
 
 /// Headings of options that mean something else in one verb.
-const EXCEPTIONS: [(&str, &str, &str); 14] = [
-    ("pack", "offset", "Output"),
-    ("repack", "offset", "Output"),
-    ("repack", "trust", "Compression"),
-    ("verity", "root-hash", "Options"),
-    ("pack", "block-size", "Compression"),
-    ("plan", "block-size", "Compression"),
-    ("plan", "memory", "Options"),
-    ("repack", "block-size", "Compression"),
+const EXCEPTIONS: [(&str, &str, &str); 6] = [
     ("mount", "kernel", "Options"),
-    ("verity", "verify", "Options"),
     ("diff", "no-xattrs", "Options"),
+    ("repack", "trust", "Compression"),
     ("diff", "no-times", "Options"),
     ("repair", "output", "Options"),
     ("sign", "output", "Options"),
 ];
 
 /// Options that `-h` leaves out in every verb.
-const RARE: [&str; 37] = [
-    "platform",
-    "plain-http",
-    "disk-cache",
-    "offline",
-    "outer",
-    "magic",
-    "magic-a",
-    "magic-b",
-    "device",
-    "device-a",
-    "device-b",
-    "subvol",
-    "subvol-a",
-    "subvol-b",
-    "no-journal",
-    "no-journal-a",
-    "no-journal-b",
-    "partition-table",
-    "partition-table-a",
-    "partition-table-b",
-    "snapshot",
-    "snapshot-a",
-    "snapshot-b",
-    "allow-backing",
-    "allow-backing-a",
-    "allow-backing-b",
-    "objects",
-    "objects-a",
-    "objects-b",
-    "ignore-checksum",
-    "stats",
-    "sandbox",
-    "hash-offset",
-    "hash-block-size",
-    "cache-size",
-    "threads",
-    "record",
-];
+const RARE: &str = "stats sandbox hash-offset hash-block-size cache-size threads record";
 
 /// All that `-h` shows of verbs with many options.
-const SHOWN: [(&str, &[&str]); 3] = [("pack", &COMMON), ("repack", &COMMON), ("plan", &PLANNING)];
-
-/// The most used options of packing, and those that other verbs have, too.
-const COMMON: [&str; 16] = [
-    "format",
-    "codec",
-    "optimize",
-    "block-size",
-    "option",
-    "exclude",
-    "add",
-    "root-owned",
-    "mtime",
-    "no-xattrs",
-    "lossy",
-    "no-verify",
-    "max-size",
-    "jobs",
-    "quiet",
-    "json",
-];
-
-/// The most used options of planning.
-const PLANNING: [&str; 12] = [
-    "shards",
-    "out",
-    "from-list",
-    "exclude",
-    "format",
-    "codec",
-    "block-size",
-    "option",
-    "emit",
-    "jobs",
-    "quiet",
-    "json",
-];
+const SHOWN: [(&str, &str); 1] =
+    [("plan", "shards out from-list exclude format codec block-size option emit jobs quiet json")];
 
 /// Value names that several options share, explained once at the end of long help.
 const VALUES: [(&str, &str); 2] = [
@@ -222,6 +42,30 @@ const VALUES: [(&str, &str); 2] = [
 
 /// The template of the parser, with a list of arguments in the place of its own.
 const TEMPLATE: &str = "{about-with-newline}\n{usage-heading} {usage}\n\n{before-help}{all-args}{after-help}";
+
+/// The template of the whole program, with the verbs in groups behind the usage.
+const GROUPED: [&str; 2] =
+    ["{about-with-newline}\n{usage-heading} {usage}\n", "\nOptions:\n{options}{after-help}"];
+
+/// Lists the verbs below headings, each of which has the next so many.
+pub fn grouped(command: Command, groups: &[(&str, usize)]) -> Command {
+    let styles = command.get_styles();
+    let (header, literal) = (*styles.get_header(), *styles.get_literal());
+    let width = command.get_subcommands().map(|verb| verb.get_name().len()).max().unwrap_or_default();
+    let mut verbs = command.get_subcommands();
+    let mut text = GROUPED[0].to_owned();
+    for (heading, count) in groups {
+        text += &format!("\n{header}{heading}:{header:#}\n");
+        for verb in verbs.by_ref().take(*count) {
+            let (name, about) = (verb.get_name(), verb.get_about().map(ToString::to_string));
+            let about = about.unwrap_or_default();
+            text += &format!("  {literal}{name:width$}{literal:#}  {about}\n");
+        }
+    }
+    drop(verbs);
+    text += &GROUPED[1].replace("Options:", &format!("{header}Options:{header:#}"));
+    command.help_template(text)
+}
 
 /// Puts the options of every verb below their headings.
 pub fn arrange(command: Command) -> Command {
@@ -234,7 +78,7 @@ fn arrange_verb(verb: Command, name: &str) -> Command {
         let Some(long) = arg.get_long().map(str::to_owned) else { return arg };
         let arg = with_limit(arg, &long);
         let is_hidden = arg.is_hide_short_help_set() || !is_shown(name, &long);
-        match heading(name, &long) {
+        match heading(name, &long).filter(|_| arg.get_help_heading().is_none()) {
             Some(heading) => arg.help_heading(heading).hide_short_help(is_hidden),
             None => arg.hide_short_help(is_hidden),
         }
@@ -288,10 +132,11 @@ pub fn name_arguments(verb: Command, names: &[&str]) -> Command {
         short = format!("{short}\n  {name:width$}  {line}");
     }
     let long = format!("{header}Arguments:{header:#}{}", long.trim_end());
-    verb.mut_args(|arg| {
-        let is_positional = arg.is_positional();
-        arg.hide_short_help(is_positional).hide_long_help(is_positional)
-    })
+    verb.mut_args(
+        |arg| {
+            if arg.is_positional() { arg.hide_short_help(true).hide_long_help(true) } else { arg }
+        },
+    )
     .help_template(TEMPLATE)
     .before_help(short)
     .before_long_help(long)
@@ -300,16 +145,21 @@ pub fn name_arguments(verb: Command, names: &[&str]) -> Command {
 /// Returns the heading of an option; `None` leaves the one it was declared with.
 fn heading(verb: &str, option: &str) -> Option<&'static str> {
     let exception = EXCEPTIONS.iter().find(|row| (row.0, row.1) == (verb, option));
-    let heading = exception.map(|row| row.2).or_else(|| {
-        HEADINGS.iter().find(|(_, options)| options.contains(&option)).map(|(heading, _)| *heading)
-    });
+    let heading = exception
+        .map(|row| row.2)
+        .or_else(|| HEADINGS.iter().find(|(_, options)| lists(options, option)).map(|(heading, _)| *heading));
     heading.filter(|heading| *heading != "Options")
+}
+
+/// True for an option of a list.
+fn lists(options: &str, option: &str) -> bool {
+    options.split(' ').any(|own| own == option)
 }
 
 fn is_shown(verb: &str, option: &str) -> bool {
     match SHOWN.iter().find(|(name, _)| *name == verb) {
-        Some((_, shown)) => shown.contains(&option),
-        None => !RARE.contains(&option),
+        Some((_, shown)) => lists(shown, option),
+        None => !lists(RARE, option),
     }
 }
 
@@ -400,8 +250,9 @@ mod tests {
         let has = |name: &str| {
             verbs.iter().flat_map(Command::get_arguments).any(|arg| arg.get_long() == Some(name))
         };
-        let listed = super::HEADINGS.iter().flat_map(|(_, options)| options.iter());
-        for name in listed.chain(&super::RARE).chain(&super::COMMON).chain(&super::PLANNING) {
+        let listed = super::HEADINGS.iter().chain(&super::SHOWN).map(|(_, options)| *options);
+        let listed = listed.chain([super::RARE]);
+        for name in listed.flat_map(|options| options.split(' ')) {
             assert!(has(name), "{name}");
         }
     }

@@ -13,6 +13,8 @@ mod documents;
 mod help;
 mod interposer;
 mod names;
+#[cfg(test)]
+mod options_page;
 mod out;
 #[cfg(test)]
 mod schema;
@@ -38,61 +40,81 @@ Exit codes: 0 done, 1 failed (diff: the two differ), 2 wrong usage,
 was planned, 129, 130 and 143 stopped by a signal.
 NO_COLOR=1 turns colors off.";
 
-/// Makes of a row a variant of the command line and its dispatch.
+/// Makes of a row a variant of the command line and its dispatch, and of a group a heading of the
+/// help.
 macro_rules! verbs {
-    ($($(#[$attribute:meta])* $name:ident($opts:ty) $(with $argument:expr)?,)*) => {
+    ($($heading:literal: {
+        $($(#[$attribute:meta])* $name:ident($opts:ty) $(with $argument:expr)?,)*
+    })*) => {
         #[derive(Subcommand)]
         enum Verb {
-            $($(#[$attribute])* $name($opts),)*
+            $($($(#[$attribute])* $name($opts),)*)*
         }
 
         impl Verb {
             fn run(self) -> Outcome {
                 match self {
-                    $(Verb::$name(opts) => opts.run($($argument)?),)*
+                    $($(Verb::$name(opts) => opts.run($($argument)?),)*)*
                 }
             }
         }
+
+        /// Headings, and the numbers of verbs below them.
+        const GROUPS: &[(&str, usize)] = &[$(($heading, [$(stringify!($name)),*].len()),)*];
     };
 }
 
 // The table of contents: one row a verb, one room a row.
 verbs! {
-    #[command(visible_aliases = ["create", "convert"])]
-    Pack(Box<pack::Opts>),
-    Repack(Box<repack::Opts>),
-    Merge(Box<merge::Opts>),
-    Plan(Box<plan::Opts>),
-    PackShard(Box<pack_shard::Opts>),
-    #[command(visible_alias = "extract")]
-    Unpack(unpack::Opts),
-    Tar(tar::Opts),
-    #[command(visible_alias = "list")]
-    Ls(ls::Opts),
-    Cat(cat::Opts),
-    Stat(stat::Opts),
-    Info(info::Opts),
-    Check(check::Opts),
-    Diff(diff::Opts),
-    Digest(digest::Opts),
-    Verity(Box<verity::Opts>),
-    Sign(sign::Opts),
-    Verify(verify::Opts),
-    Protect(protect::Opts),
-    Repair(repair::Opts),
-    Mount(Box<mount::Opts>),
-    Umount(umount::Opts),
-    Serve(serve::Opts),
-    Cache(cache::Opts),
-    Oci(Box<oci::Opts>),
-    Composefs(composefs::Opts),
-    #[command(name = "as")]
-    As(names::AsOpts),
-    InstallNames(names::InstallNamesOpts),
-    Advise(lab::AdviseOpts),
-    Lab(lab::Opts),
-    Completions(completions::Opts) with command(),
-    Man(man::Opts) with command(),
+    "Make images": {
+        #[command(visible_aliases = ["create", "convert"])]
+        Pack(Box<pack::Opts>),
+        Repack(Box<repack::Opts>),
+        Merge(Box<merge::Opts>),
+        Plan(Box<plan::Opts>),
+        PackShard(Box<pack_shard::Opts>),
+    }
+    "Read images": {
+        #[command(visible_alias = "list")]
+        Ls(ls::Opts),
+        Cat(cat::Opts),
+        Stat(stat::Opts),
+        Info(info::Opts),
+        #[command(visible_alias = "extract")]
+        Unpack(unpack::Opts),
+        Tar(tar::Opts),
+    }
+    "Mount and serve images": {
+        Mount(Box<mount::Opts>),
+        Umount(umount::Opts),
+        Serve(serve::Opts),
+        Cache(cache::Opts),
+    }
+    "Check, compare, and protect images": {
+        Check(check::Opts),
+        Diff(diff::Opts),
+        Digest(digest::Opts),
+        Verity(Box<verity::Opts>),
+        Sign(sign::Opts),
+        Verify(verify::Opts),
+        Protect(protect::Opts),
+        Repair(repair::Opts),
+    }
+    "Work with containers and other tools": {
+        Oci(Box<oci::Opts>),
+        Composefs(composefs::Opts),
+        #[command(name = "as")]
+        As(names::AsOpts),
+        InstallNames(names::InstallNamesOpts),
+    }
+    "Measure and choose": {
+        Advise(lab::AdviseOpts),
+        Lab(lab::Opts),
+    }
+    "Set up": {
+        Completions(completions::Opts) with command(),
+        Man(man::Opts) with command(),
+    }
 }
 
 /// A program that runs out of memory fails like any other.
@@ -138,7 +160,7 @@ fn command() -> clap::Command {
         let pack = pack.after_long_help(pack::after_long_help());
         help::name_arguments(pack, &["<SOURCE>...", "<IMAGE>"])
     };
-    help::arrange(Cli::command().mut_subcommand("pack", pack))
+    help::arrange(help::grouped(Cli::command(), GROUPS).mut_subcommand("pack", pack))
 }
 
 #[cfg(test)]

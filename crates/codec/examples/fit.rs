@@ -124,9 +124,10 @@ impl FitEncoder for Bisection {
                 }
                 None => too_long = consumed,
             }
-            consumed = match too_long > src.len() {
-                true => src.len().min(best.consumed * 2),
-                false => best.consumed + (too_long - best.consumed) / 2,
+            consumed = if too_long > src.len() {
+                src.len().min(best.consumed * 2)
+            } else {
+                best.consumed + (too_long - best.consumed) / 2
             };
         }
         dst[..best.written].copy_from_slice(&best_bytes);

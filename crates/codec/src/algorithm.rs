@@ -1,14 +1,13 @@
-//! The names of algorithms: what a decoder needs to know of a block.
+//! Names of compression algorithms with their framings.
 //!
-//! Formats translate their own on-disk numbers to [`Algorithm`], so that every other crate uses the
+//! Formats translate their on-disk numbers to [`Algorithm`], so that every other crate uses the
 //! same names.
 
 use std::fmt;
 
-/// Declares [`Algorithm`] of one row an algorithm: its variant and its name.
 macro_rules! algorithms {
     ($($(#[$doc:meta])* $variant:ident = $name:literal,)*) => {
-        /// A compression algorithm together with its framing, as a decoder needs to know it.
+        /// A compression algorithm together with its framing, as needed to decode it.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
         pub enum Algorithm {
             $($(#[$doc])* $variant,)*
@@ -18,8 +17,7 @@ macro_rules! algorithms {
             /// Every algorithm, those of SquashFS first, in the order of their numbers there.
             pub const ALL: [Algorithm; [$($name),*].len()] = [$(Algorithm::$variant),*];
 
-            /// The name users type and read: `gzip` for zlib streams, as every tool of this field
-            /// calls them.
+            /// Name as users type and read it: `gzip` for zlib streams, as in most tools.
             pub fn name(self) -> &'static str {
                 match self {
                     $(Algorithm::$variant => $name,)*
@@ -47,7 +45,7 @@ algorithms! {
     Deflate = "deflate",
     /// LZMA1 as liblzma's MicroLZMA: one byte of inverted properties, then the stream without its
     /// first byte, which is always zero. It states neither dictionary nor lengths, so decoding
-    /// takes the exact length of both sides.
+    /// needs the exact length of both sides.
     MicroLzma = "microlzma",
     /// LZMA1 after its five bytes of properties and dictionary; no length, no end marker (routers
     /// with Squashfs 2.0 to 4.0).
@@ -62,22 +60,21 @@ algorithms! {
     LzmaPbLcLp = "lzma-pb-lc-lp",
     /// The stream alone, with `lc` 0, `lp` 0 and `pb` 2 (OpenWrt's first Squashfs 3.0).
     LzmaBare = "lzma-bare",
-    /// [`Algorithm::LzmaAlone`] with any dictionary, or [`Algorithm::Zlib`], told apart by the
+    /// [`Algorithm::LzmaAlone`] with any dictionary, or [`Algorithm::Zlib`], distinguished by the
     /// first byte of each block (sqlzma).
     Sqlzma = "sqlzma",
-    /// [`Algorithm::Zlib`] in sectors of btrfs: bytes after the stream are ignored, and zeros
-    /// complete what it decodes to.
+    /// [`Algorithm::Zlib`] in sectors of btrfs: bytes after the stream are ignored, and the decoded
+    /// data is padded with zeros.
     BtrfsZlib = "btrfs-zlib",
-    /// LZO1X of btrfs: a length of all, then for each sector of data its stored length and a
-    /// stream; completed by zeros.
+    /// LZO1X of btrfs: the total length, then a stored length and a stream for each sector of data;
+    /// padded with zeros.
     BtrfsLzo = "btrfs-lzo",
     /// [`Algorithm::Zstd`] in sectors of btrfs, as [`Algorithm::BtrfsZlib`].
     BtrfsZstd = "btrfs-zstd",
 }
 
 impl Algorithm {
-    /// Framings that device makers gave LZMA before formats had one for it. Nothing encodes to
-    /// them.
+    /// Vendors' framings of LZMA from before formats defined one. They are only decoded.
     pub const VENDOR_LZMA: [Algorithm; 6] = [
         Algorithm::LzmaProps,
         Algorithm::LzmaLenProps,

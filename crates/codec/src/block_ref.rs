@@ -1,4 +1,4 @@
-//! A block of stored bytes, and how it is decoded.
+//! Reference to a stored block, and how to decode it.
 
 use crate::Algorithm;
 
@@ -9,7 +9,7 @@ pub enum DecodedLen {
     Exactly,
     /// The block decodes to this many bytes or fewer.
     AtMost,
-    /// Only a prefix of this length is wanted; the block may decode to more, not to fewer.
+    /// Only a prefix of this length is requested; the block may decode to more, not to fewer.
     Prefix,
 }
 
@@ -21,7 +21,7 @@ pub struct BlockRef {
     pub offset: u64,
     /// Number of stored bytes.
     pub stored_len: u32,
-    /// Number of bytes that they decode to, or that are wanted.
+    /// Number of decoded, or requested, bytes.
     pub decoded_len: u32,
     /// Meaning of `decoded_len`.
     pub decodes_to: DecodedLen,
@@ -33,7 +33,7 @@ pub struct BlockRef {
 }
 
 impl BlockRef {
-    /// Returns a block that is stored uncompressed.
+    /// Returns an uncompressed block.
     pub fn stored(offset: u64, len: u32) -> Self {
         BlockRef {
             offset,
@@ -45,7 +45,8 @@ impl BlockRef {
         }
     }
 
-    /// True if the same bytes are stored in the same way, whatever length is wanted decoded.
+    /// True if both refer to the same bytes in the same encoding, whatever decoded length is
+    /// requested.
     pub fn is_stored_as(&self, other: &BlockRef) -> bool {
         let stored = |block: &BlockRef| (block.offset, block.stored_len, block.zero_padded, block.algorithm);
         stored(self) == stored(other)
@@ -61,7 +62,7 @@ impl BlockRef {
         }
     }
 
-    /// True if decoding this block gives all that `other` wants.
+    /// True if decoding this block also yields the bytes requested by `other`.
     pub fn covers(&self, other: &BlockRef) -> bool {
         self == other
             || self.is_stored_as(other)

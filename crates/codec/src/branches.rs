@@ -1,4 +1,4 @@
-//! Branch filters, and the code that a block is known to hold.
+//! Branch filters, and the kind of code in a block.
 
 /// Branch-call-jump filters of XZ, in the order of the SquashFS option bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -34,7 +34,7 @@ impl BranchFilter {
         BranchFilter::RiscV,
     ];
 
-    /// Filters that every kernel with XZ decodes; the others came with Linux 6.12.
+    /// Filters that every kernel with XZ decodes; Linux 6.12 added the others.
     pub const OLD: &'static [BranchFilter] = BranchFilter::ALL.split_at(6).0;
 
     /// The name users type: `x86`, `powerpc`, `ia64`, `arm`, `armthumb`, `sparc`, `arm64`, `riscv`.
@@ -52,33 +52,34 @@ impl BranchFilter {
     }
 }
 
-/// Branch filters that may suit a block, from what is known of its contents.
+/// Branch filters that may suit a block, according to its contents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BranchSet {
     bits: u8,
-    /// Set if nothing is known of a part of it.
+    /// Set if the contents are partly unknown.
     unknown: bool,
 }
 
 impl BranchSet {
     /// Data that is not code.
     pub const NONE: BranchSet = BranchSet { bits: 0, unknown: false };
-    /// Data that may be code of any machine, or none.
+    /// Data that may be code of any machine.
     pub const UNKNOWN: BranchSet = BranchSet { bits: 0, unknown: true };
 
-    /// Returns the code for which these filters are meant.
+    /// Returns the code that these filters are meant for.
     pub fn of(filters: &[BranchFilter]) -> BranchSet {
         BranchSet { bits: filters.iter().fold(0, |bits, filter| bits | 1 << *filter as u8), unknown: false }
     }
 
-    /// Returns data that is one or the other, or both.
+    /// Returns the union of both kinds.
     #[must_use]
     pub fn union(self, other: BranchSet) -> BranchSet {
         BranchSet { bits: self.bits | other.bits, unknown: self.unknown || other.unknown }
     }
 
-    /// True if a filter is worth a try, of `chosen_count` in the settings: on code that it is meant
-    /// for; on unknown data only if it is the only one, as each try costs as much as compressing.
+    /// True if a filter, one of `chosen_count` in the settings, is worth trying: on code that it is
+    /// meant for; on unknown data only if it is the only one, as each trial costs as much as
+    /// compressing.
     pub fn suits(self, filter: BranchFilter, chosen_count: usize) -> bool {
         self.bits & 1 << filter as u8 != 0 || self.unknown && chosen_count == 1
     }

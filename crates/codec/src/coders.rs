@@ -1,34 +1,33 @@
-//! Coders of a codec, which a build may leave out with their library: names and settings are known
-//! all the same, and the coders refuse.
+//! Coders of a codec, which a build may omit along with their library: names and settings remain
+//! known, and the coders refuse.
 
 use crate::{DecodeError, Decoder, EncodeError, Encoder, FitEncoder};
 
-/// Coders of settings that are checked. Where the build has no library for a codec, they refuse.
+/// Coders for checked settings. Without the codec's library they refuse.
 pub(crate) trait Coders {
-    /// Makes an encoder.
     fn encoder(&self) -> Box<dyn Encoder> {
         Box::new(Absent)
     }
 
-    /// Makes an encoder at the codec's highest level, with all the ways that are worth a try: a
-    /// fixed list, so that the answer depends on the block alone.
+    /// Returns an encoder with the codec's highest level that tries a fixed list of parameters, so
+    /// that the result depends on the block alone.
     fn thorough_encoder(&self) -> Box<dyn Encoder> {
         self.encoder()
     }
 
-    /// Makes an encoder to outputs of a fixed length; None if the codec has none.
+    /// Returns an encoder to outputs of a fixed length; `None` if the codec has none.
     fn fit_encoder(&self) -> Option<Box<dyn FitEncoder>> {
         None
     }
 
-    /// Makes the same at the codec's highest level, with all the ways that are worth a try.
+    /// Returns the thorough form of [`Coders::fit_encoder`].
     fn thorough_fit_encoder(&self) -> Option<Box<dyn FitEncoder>> {
         self.fit_encoder()
     }
 }
 
-/// Declares a module `coders` for a codec without its library: the defaults of
-/// [`Coders`], and functions that make decoders.
+/// Declares a module `coders` for a codec without its library: the defaults of [`Coders`], and
+/// functions that return decoders.
 #[allow(unused_macros)] // With every library, no codec is absent.
 macro_rules! coders {
     ($($settings:ident),*; $($decoder:ident),*) => {
@@ -44,14 +43,13 @@ macro_rules! coders {
 #[allow(unused_imports)]
 pub(crate) use coders;
 
-/// Fills the rest of `dst` with zeros after so many bytes; returns its length.
+/// Pads `dst` with zeros after `len` bytes; returns its length.
 #[allow(dead_code)] // Only decoders with a library need it.
 pub(crate) fn completed(dst: &mut [u8], len: usize) -> usize {
     dst[len..].fill(0);
     dst.len()
 }
 
-/// An encoder and decoder that refuses every block.
 pub(crate) struct Absent;
 
 impl Encoder for Absent {

@@ -1,21 +1,21 @@
-//! Decoders by algorithm, and those of one thread.
+//! Decoders by algorithm, and the set of decoders of a thread.
 
 use crate::codec::Decoding;
 use crate::table::CODECS;
 use crate::{Algorithm, BlockRef, DecodeError, DecodedLen, Decoder};
 
-/// Makes a decoder.
+/// Returns a decoder.
 pub fn decoder(algorithm: Algorithm) -> Box<dyn Decoder> {
     (decoding(algorithm).decoder)()
 }
 
 impl Algorithm {
-    /// True if the beginning of a block decodes as fast, byte for byte, as the whole.
+    /// True if a prefix of a block decodes as fast per byte as the whole.
     pub fn has_fast_prefix(self) -> bool {
         decoding(self).has_fast_prefix
     }
 
-    /// True if a block tells where it ends; others decode to a given length only.
+    /// True if a block states where it ends; others decode to a given length only.
     pub fn tells_end(self) -> bool {
         decoding(self).tells_end
     }
@@ -26,14 +26,14 @@ fn decoding(algorithm: Algorithm) -> &'static Decoding {
     rows.find(|row| row.algorithm == algorithm).unwrap_or_else(|| unreachable!("every algorithm has a row"))
 }
 
-/// Decoders of one thread, each made when its algorithm is first needed.
+/// Decoders of one thread, each created on first use.
 #[derive(Default)]
 pub struct Decoders {
     made: [Option<Box<dyn Decoder>>; Algorithm::ALL.len()],
 }
 
 impl Decoders {
-    /// Makes no decoder yet.
+    /// Returns an empty set.
     pub fn new() -> Decoders {
         Decoders::default()
     }
@@ -51,9 +51,10 @@ impl Decoders {
         self.of(algorithm).decompress(src, dst)
     }
 
-    /// Decodes the beginning of one block of `algorithm`, as [`Decoder::decompress_prefix`] does.
+    /// Decodes a prefix of one block of `algorithm`, as [`Decoder::decompress_prefix`] does.
     ///
     /// # Errors
+    ///
     /// Those of [`Decoder::decompress_prefix`].
     pub fn decompress_prefix(
         &mut self,
@@ -64,13 +65,13 @@ impl Decoders {
         self.of(algorithm).decompress_prefix(src, dst)
     }
 
-    /// Decodes a block of `algorithm` as `block` describes it: without the zeros before it, if
-    /// it is padded with them, and no further than the prefix, if only one is wanted. Returns the
-    /// decoded length.
+    /// Decodes a block of `algorithm` as `block` describes it: without leading zeros if it is
+    /// padded, and up to the prefix if only one is requested. Returns the decoded length.
     ///
     /// # Errors
-    /// Those of [`Decoder::decompress`] and [`Decoder::decompress_prefix`]; a wrong length is for
-    /// the caller to detect ([`BlockRef::allows_len`]).
+    ///
+    /// Those of [`Decoder::decompress`] and [`Decoder::decompress_prefix`]; the caller must detect
+    /// a wrong length ([`BlockRef::allows_len`]).
     pub fn decompress_block(
         &mut self,
         algorithm: Algorithm,
@@ -90,8 +91,8 @@ impl Decoders {
     }
 }
 
-/// Skips the zeros before a block; padding is shorter than a block of the disk, and mostly
-/// shorter than a word or two.
+/// Skips the zeros before a block; padding is shorter than a disk block, and usually shorter than a
+/// word or two.
 pub fn without_padding(stored: &[u8]) -> &[u8] {
     let padding_len = stored.iter().position(|&byte| byte != 0).unwrap_or(stored.len());
     &stored[padding_len..]

@@ -1,24 +1,24 @@
-//! Lengths of LZMA dictionaries: as typed, as a format allows them, and as headers can express
-//! them.
+//! Lengths of LZMA dictionaries: as given, as permitted by a format, and as representable in
+//! headers.
 
 use std::fmt;
 
 use crate::SettingsError;
 
-/// The largest dictionary that a decoder accepts, in bytes. Blocks gain nothing from a dictionary
-/// above their own length, which no format lets grow anywhere near this.
+/// Largest dictionary that a decoder accepts, in bytes. Blocks gain nothing from a dictionary above
+/// their own length, which no format lets grow anywhere near this.
 pub const DICT_LEN_MAX: u32 = 64 << 20;
 
-/// A dictionary that every codec and block length allows: it stands in settings whose format is not
-/// known yet.
+/// Dictionary that every codec and block length permits, for settings whose format is not known
+/// yet.
 pub(crate) const PROVISIONAL_DICT_LEN: u32 = 1 << 17;
 
-/// Bounds that a format sets for dictionaries. A codec's own minimum goes above both.
+/// Bounds that a format sets for dictionaries. A codec's own minimum has priority.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DictLens {
-    /// Bytes of a dictionary when none is named, and what percentages are of.
+    /// Default length in bytes, and base of percentages.
     pub usual: u32,
-    /// Most bytes.
+    /// Maximum length in bytes.
     pub max: u32,
 }
 
@@ -30,18 +30,18 @@ impl DictLens {
     }
 }
 
-/// A dictionary as typed. Displays as an option that follows others.
+/// A dictionary as given. Displays as an option that follows others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Dictionary {
-    /// The format's usual length.
+    /// The format's default length.
     Usual,
     Bytes(u32),
-    /// Percentage of the usual length, but at least the codec's minimum.
+    /// Percentage of the default length, but at least the codec's minimum.
     PercentOfUsual(u8),
 }
 
 impl Dictionary {
-    /// Reads `BYTES`, `NK`, `NM`, or `N%` of the format's usual length.
+    /// Parses `BYTES`, `NK`, `NM`, or `N%` of the format's default length.
     pub(crate) fn parse(what: &str, text: &str) -> Result<Dictionary, SettingsError> {
         let allowed = "a length such as 131072, 128K or 1M, or 1% to 100%";
         let refused = || SettingsError::new(what, format!("`{text}`"), allowed);
@@ -60,7 +60,7 @@ impl Dictionary {
         count.checked_mul(unit).map(Dictionary::Bytes).ok_or_else(refused)
     }
 
-    /// Returns the length in a format, for a codec of this name and minimum.
+    /// Returns the length for a format, and a codec with this name and minimum.
     pub(crate) fn resolve(
         self,
         codec: &str,
@@ -96,7 +96,7 @@ impl fmt::Display for Dictionary {
     }
 }
 
-/// Refuses a dictionary that headers cannot express, or decoders do not accept.
+/// Errors: a dictionary that headers cannot represent, or decoders do not accept.
 pub(crate) fn check_dict_len(codec: &str, dict_len: u32, dict_len_min: u32) -> Result<(), SettingsError> {
     if is_dict_len(dict_len) && (dict_len_min..=DICT_LEN_MAX).contains(&dict_len) {
         return Ok(());
@@ -109,7 +109,7 @@ pub(crate) fn check_dict_len(codec: &str, dict_len: u32, dict_len_min: u32) -> R
     Err(SettingsError::new(format!("{codec} dictionary"), display_len(dict_len), allowed))
 }
 
-/// True if the headers of xz and strict `.lzma` readers can express the length: 2^n or 2^n +
+/// True if the headers of xz and strict `.lzma` readers can represent the length: 2^n or 2^n +
 /// 2^(n-1).
 fn is_dict_len(dict_len: u32) -> bool {
     let high_bit = 1u32.checked_shl(31 - dict_len.leading_zeros().min(31)).unwrap_or(0);

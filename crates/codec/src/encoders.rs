@@ -1,38 +1,43 @@
-//! Encoders by settings, and the memory that they take.
+//! Encoders by settings, and their memory.
 
 use crate::{CodecSettings, Encoder, FitEncoder, SettingsError};
 
-/// Makes an encoder.
+/// Returns an encoder.
 ///
 /// # Errors
+///
 /// A setting is out of its range.
 pub fn encoder(settings: &CodecSettings) -> Result<Box<dyn Encoder>, SettingsError> {
     settings.get().check()?;
     Ok(settings.get().encoder())
 }
 
-/// Makes an encoder at its codec's highest level that tries every way worth a try and keeps the
-/// shortest result, for images that are made once and read often.
+/// Returns an encoder with its codec's highest level that tries every promising set of parameters
+/// and keeps the shortest result, for images that are built once and read often.
 ///
 /// # Errors
+///
 /// A setting is out of its range.
 pub fn thorough_encoder(settings: &CodecSettings) -> Result<Box<dyn Encoder>, SettingsError> {
     settings.get().check()?;
     Ok(settings.get().thorough_encoder())
 }
 
-/// Makes an encoder to outputs of a fixed length: LZ4, MicroLZMA, DEFLATE or Zstandard.
+/// Returns an encoder to outputs of a fixed length: LZ4, MicroLZMA, DEFLATE, or Zstandard.
 ///
 /// # Errors
+///
 /// A setting is out of its range, or of another algorithm.
 pub fn fit_encoder(settings: &CodecSettings) -> Result<Box<dyn FitEncoder>, SettingsError> {
     settings.get().check()?;
     settings.get().fit_encoder().ok_or_else(|| cannot_fit(settings))
 }
 
-/// Makes the same at its codec's highest level, as [`thorough_encoder`] does.
+/// Returns an encoder to outputs of a fixed length with its codec's highest level, like
+/// [`thorough_encoder`].
 ///
 /// # Errors
+///
 /// A setting is out of its range, or of another algorithm.
 pub fn thorough_fit_encoder(settings: &CodecSettings) -> Result<Box<dyn FitEncoder>, SettingsError> {
     settings.get().check()?;
@@ -40,18 +45,20 @@ pub fn thorough_fit_encoder(settings: &CodecSettings) -> Result<Box<dyn FitEncod
 }
 
 fn cannot_fit(settings: &CodecSettings) -> SettingsError {
-    let what = "algorithm for outputs of a fixed length";
-    SettingsError::new(what, settings.algorithm(), "one that can fill an output")
+    SettingsError::new(
+        "algorithm for outputs of a fixed length",
+        settings.algorithm(),
+        "one that can fill an output",
+    )
 }
 
-/// Estimates the bytes that one encoder needs for blocks, or stretches, of `input_len` bytes:
-/// tables and states, not the input.
+/// Estimates the memory of one encoder for inputs of `input_len` bytes: tables and states, not the
+/// input.
 pub fn encoder_memory(settings: &CodecSettings, input_len: u64) -> u64 {
     settings.get().memory(input_len)
 }
 
-/// Estimates the same for [`thorough_encoder`] and [`thorough_fit_encoder`], with room for all the
-/// ways that they try.
+/// Estimates the memory of [`thorough_encoder`] and [`thorough_fit_encoder`], including all trials.
 pub fn thorough_memory(settings: &CodecSettings, input_len: u64) -> u64 {
     settings.get().thorough_memory(input_len)
 }

@@ -1,22 +1,22 @@
 //! Errors of decoding, of encoding, and of settings.
 //!
-//! Errors here know no place: callers add which block of which image it was.
+//! They contain no position: callers add the block and the image.
 
 use packfs_core::Error;
 use std::fmt;
 
-/// Why a block could not be decoded.
+/// Reason why a block could not be decoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DecodeError {
-    /// The bytes are not what this algorithm writes; the reason is in the terms of its own format.
+    /// Bytes that the algorithm does not write; the reason is in the terms of its format.
     Corrupt(&'static str),
-    /// The block decodes to more bytes than the destination holds.
+    /// The block decodes to more bytes than the destination has.
     TooLong,
-    /// The block asks for a larger dictionary than [`DICT_LEN_MAX`](crate::DICT_LEN_MAX).
+    /// The block needs a larger dictionary than [`DICT_LEN_MAX`](crate::DICT_LEN_MAX).
     DictionaryTooLarge,
     /// The decoder could not allocate its state.
     OutOfMemory,
-    /// The build leaves the codec out; see the Cargo features of this crate.
+    /// The build omits the codec; see the Cargo features of this crate.
     Absent,
 }
 
@@ -34,9 +34,9 @@ impl DecodeError {
 }
 
 impl DecodeError {
-    /// Returns the error of `subject`, such as an image, that holds such a block: `Corrupt`, but
-    /// `Unsupported` for a codec that the build leaves out and `Failed` where memory ended. `fault`
-    /// names the block and this reason.
+    /// Returns the error of `subject`, such as an image, that contains such a block: `Corrupt`, but
+    /// `Unsupported` for a codec that the build omits and `Failed` if out of memory. `fault` names
+    /// the block and this reason.
     pub fn of(self, subject: impl fmt::Display, fault: impl fmt::Display) -> Error {
         match self {
             DecodeError::Absent => {
@@ -56,13 +56,12 @@ impl fmt::Display for DecodeError {
 
 impl std::error::Error for DecodeError {}
 
-/// Why a block could not be encoded. A block that merely does not shrink is no error.
+/// Reason why a block could not be encoded. A block that does not shrink is not an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EncodeError {
     /// The encoder could not allocate its state.
     OutOfMemory,
-    /// A codec refused an input or settings that it should have taken; the reason is the codec's
-    /// own.
+    /// A codec refused a valid input or setting; the reason is the codec's own.
     Internal(&'static str),
 }
 
@@ -77,8 +76,8 @@ impl fmt::Display for EncodeError {
 
 impl std::error::Error for EncodeError {}
 
-/// A setting that no encoder accepts: its name, the value found, the values allowed, and where it
-/// helps, a hint.
+/// A setting that no encoder accepts: its name, the value found, the values allowed, and an
+/// optional hint.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SettingsError {
     what: String,
@@ -88,8 +87,8 @@ pub struct SettingsError {
 }
 
 impl SettingsError {
-    /// `what` names the codec and its setting, `found` is as the user would write it, `allowed`
-    /// completes "... allowed".
+    /// `what` names the codec and its setting, `found` is in the user's syntax, `allowed` completes
+    /// "... allowed".
     pub(crate) fn new(
         what: impl Into<String>,
         found: impl fmt::Display,

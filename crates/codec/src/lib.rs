@@ -1,10 +1,10 @@
-//! Block compression: every codec behind one [`Encoder`] and one [`Decoder`] trait, those that can
-//! fill an output of fixed length behind [`FitEncoder`], and one table of what users can name.
+//! Block compression: [`Encoder`] and [`Decoder`] for every codec, [`FitEncoder`] for those that
+//! can fill an output of fixed length, and one table of the codecs that users can name.
 //!
-//! This crate owns all compressors, their C libraries and their unsafe code. One block is one call:
-//! no codec keeps anything of one block for the next, so the same block with the same settings
-//! gives the same bytes from any encoder on any thread. Formats, files and threads are other
-//! crates' concern; so is what an image's header can record.
+//! This crate owns all compressors, their C libraries, and their unsafe code. One call codes one
+//! block: no codec keeps state between blocks, so the same block with the same settings yields the
+//! same bytes from any encoder on any thread. Formats, files, threads, and the limits of image
+//! headers are the concern of other crates.
 //!
 //! # A new codec
 //!

@@ -1,5 +1,4 @@
-//! Options of a codec as typed: `LEVEL,KEY=VALUE,FLAG`, read by the codec that knows them, and
-//! printed again.
+//! Options of a codec: `LEVEL,KEY=VALUE,FLAG`, parsed by the codec, and printed again.
 
 use std::fmt::{self, Display};
 use std::ops::RangeInclusive;
@@ -8,8 +7,7 @@ use std::str::FromStr;
 use crate::SettingsError;
 use crate::dictionary::Dictionary;
 
-/// The level and the options that were typed after a codec's name. The codec takes those it has;
-/// what is left is an error.
+/// Level and options after a codec's name. The codec takes those it has; the rest is an error.
 pub(crate) struct Options<'a> {
     codec: &'static str,
     level: Option<i32>,
@@ -30,28 +28,25 @@ impl<'a> Options<'a> {
         Options { codec, level, default_level, left: options.collect(), dict: Dictionary::Usual }
     }
 
-    /// The level, if one was typed.
     pub(crate) fn typed_level(&self) -> Option<i32> {
         self.level
     }
 
-    /// The level as typed, or the codec's default.
     pub(crate) fn level(&self) -> i32 {
         self.level.unwrap_or(self.default_level)
     }
 
-    /// The same for codecs whose levels fit a byte.
     pub(crate) fn small_level(&self) -> u8 {
         u8::try_from(self.level()).unwrap_or(u8::MAX)
     }
 
-    /// True if `key` was typed, which takes no value.
+    /// True if the flag `key` was given; errors if it has a value.
     pub(crate) fn flag(&mut self, key: &str) -> Result<bool, SettingsError> {
         Ok(self.take(key, false)?.is_some())
     }
 
-    /// A number; out of the type's range is an error like out of the allowed one, which the codec
-    /// checks.
+    /// Parses a number; out of the type's range is the same error as out of the allowed one, which
+    /// the codec checks.
     pub(crate) fn number<T: FromStr>(
         &mut self,
         key: &str,
@@ -62,7 +57,6 @@ impl<'a> Options<'a> {
         Ok(Some(number))
     }
 
-    /// One of the known names.
     pub(crate) fn name<T: Copy>(
         &mut self,
         key: &str,
@@ -72,7 +66,7 @@ impl<'a> Options<'a> {
         name(&self.what(key), text, known).map(Some)
     }
 
-    /// Known names joined by `+`; empty if the option was not typed.
+    /// Parses known names joined by `+`; empty if the option was not given.
     pub(crate) fn names<T: Copy + PartialEq>(
         &mut self,
         key: &str,
@@ -82,7 +76,7 @@ impl<'a> Options<'a> {
         names(&self.what(key), text, known)
     }
 
-    /// A value for `read` to judge, which is told how to name it in errors.
+    /// Parses a value with `read`, whose first argument names it in errors.
     pub(crate) fn value<T>(
         &mut self,
         key: &str,
@@ -92,13 +86,13 @@ impl<'a> Options<'a> {
         read(&self.what(key), text).map(Some)
     }
 
-    /// Reads `dict=LENGTH`, whose meaning depends on the format and is kept until that is known.
+    /// Reads `dict=LENGTH`, which depends on the format and is resolved later.
     pub(crate) fn read_dictionary(&mut self) -> Result<(), SettingsError> {
         self.dict = self.value("dict", Dictionary::parse)?.unwrap_or(Dictionary::Usual);
         Ok(())
     }
 
-    /// The dictionary as typed, or the first option that no codec took.
+    /// Returns the dictionary as given, or the first unknown option.
     pub(crate) fn finish(self) -> Result<Dictionary, &'a str> {
         match self.left.first() {
             Some(option) => Err(option),
@@ -125,7 +119,6 @@ impl<'a> Options<'a> {
     }
 }
 
-/// Refuses a value out of its range.
 pub(crate) fn in_range<T: PartialOrd + Display>(
     what: &str,
     found: T,
@@ -144,7 +137,7 @@ fn name<T: Copy>(what: &str, text: &str, known: &[(&str, T)]) -> Result<T, Setti
     })
 }
 
-/// Reads names joined by `+`; one named twice counts once.
+/// Parses names joined by `+`; duplicates count once.
 pub(crate) fn names<T: Copy + PartialEq>(
     what: &str,
     text: &str,
@@ -160,7 +153,6 @@ pub(crate) fn names<T: Copy + PartialEq>(
     Ok(values)
 }
 
-/// Returns the first name of a value.
 pub(crate) fn name_in<T: PartialEq>(known: &[(&'static str, T)], value: T) -> &'static str {
     known.iter().find(|(_, known)| *known == value).map_or("", |(name, _)| name)
 }
@@ -176,7 +168,6 @@ pub(crate) fn print_names(
     names.try_for_each(|name| write!(f, "+{name}"))
 }
 
-/// Quotes text as users typed it.
 pub(crate) fn quoted(text: &str) -> String {
     format!("`{text}`")
 }

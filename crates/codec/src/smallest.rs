@@ -1,25 +1,24 @@
-//! Trying several encoders on one block and keeping the smallest result.
+//! Trial of several encoders on one block, keeping the smallest result.
 //!
-//! The first of equal results wins, so the answer does not depend on anything but the order of the
-//! attempts. Every attempt after a success gets only the room in which it would win, so that a
-//! loser stops early.
+//! The first of equal results is kept, so the result depends only on the order of the attempts.
+//! Every attempt after a success gets only the space in which it would be better, so that others
+//! stop early.
 
 use crate::{BranchSet, EncodeError, Encoder};
 
-/// The scratch buffer of all rounds of one encoder.
+/// Scratch buffer for all rounds of one encoder.
 #[derive(Default)]
 pub(crate) struct Smallest {
     scratch: Vec<u8>,
 }
 
 impl Smallest {
-    /// Begins a round whose result goes to `dst`.
+    /// Starts a round whose result is written to `dst`.
     pub(crate) fn begin<'a>(&'a mut self, dst: &'a mut [u8]) -> Round<'a> {
         Round { scratch: &mut self.scratch, dst, best: None }
     }
 }
 
-/// One block's round of attempts.
 pub(crate) struct Round<'a> {
     scratch: &'a mut Vec<u8>,
     dst: &'a mut [u8],
@@ -27,8 +26,8 @@ pub(crate) struct Round<'a> {
 }
 
 impl Round<'_> {
-    /// Runs one encoder, which writes to the slice it is given and answers the length, or None if
-    /// it did not fit. Says whether its result is the smallest so far.
+    /// Runs one encoder, which writes to the given slice and returns the length, or `None` if it
+    /// did not fit. Returns true if its result is the smallest so far.
     pub(crate) fn attempt(
         &mut self,
         encode: impl FnOnce(&mut [u8]) -> Result<Option<usize>, EncodeError>,
@@ -49,13 +48,14 @@ impl Round<'_> {
         Ok(false)
     }
 
-    /// The length of the smallest result, now in the destination; None if no attempt fitted.
+    /// Returns the length of the smallest result, now in the destination; `None` if no attempt
+    /// fitted.
     pub(crate) fn finish(self) -> Option<usize> {
         self.best
     }
 }
 
-/// Makes an encoder that runs each of these on every block.
+/// Returns an encoder that tries each of these on every block.
 pub(crate) fn several<const N: usize>(encoders: [Box<dyn Encoder>; N]) -> Box<dyn Encoder> {
     Box::new(Several { encoders: encoders.into(), smallest: Smallest::default() })
 }

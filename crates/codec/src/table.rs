@@ -1,18 +1,17 @@
-//! The table of codecs: one row each, and the only place that lists them.
+//! The table of codecs, the only place that lists them.
 
 use crate::codec::{Codec, Settings};
 use crate::options::Options;
 use crate::{Algorithm, SettingsError, deflate, lz4, lzma, lzo, xz, zstd};
 
-/// Reads the options of a codec. The settings are to be checked, and options that were not taken
-/// are to be refused.
+/// Parses the options of a codec. The caller checks the settings, and refuses remaining options.
 pub(crate) type ParseOptions = fn(&mut Options<'_>) -> Result<CodecSettings, SettingsError>;
 
-/// Declares [`CODECS`] and [`CodecSettings`] of one row a codec: its variant, its settings, and the
-/// row of its folder.
+/// Declares [`CODECS`] and [`CodecSettings`] from one row per codec: variant, settings, and
+/// [`Codec`].
 macro_rules! codecs {
     ($($(#[$doc:meta])* $variant:ident($settings:ty) = $codec:path,)*) => {
-        /// Every codec that users can name, in the order in which help lists them.
+        /// Every codec that users can name, in the order of help.
         pub static CODECS: &[&Codec] = &[$(&$codec),*];
 
         /// Settings of an encoder. Decoders need only the [`Algorithm`].
@@ -22,14 +21,12 @@ macro_rules! codecs {
         }
 
         impl CodecSettings {
-            /// The settings, whichever codec's they are.
             pub(crate) fn get(&self) -> &dyn Settings {
                 match self {
                     $(CodecSettings::$variant(settings) => settings,)*
                 }
             }
 
-            /// The same, to be changed.
             pub(crate) fn get_mut(&mut self) -> &mut dyn Settings {
                 match self {
                     $(CodecSettings::$variant(settings) => settings,)*
@@ -37,7 +34,7 @@ macro_rules! codecs {
             }
         }
 
-        /// Reads the options of each codec, in the order of [`CODECS`].
+        /// By index of [`CODECS`].
         static PARSERS: &[ParseOptions] =
             &[$(|options| <$settings>::parse(options).map(CodecSettings::$variant)),*];
     };
@@ -63,18 +60,18 @@ codecs! {
 }
 
 impl CodecSettings {
-    /// Settings of the fast encoder whose result foretells whether a [slow](CodecSettings::is_slow)
+    /// Settings of the fast encoder whose result predicts whether a [slow](CodecSettings::is_slow)
     /// one gains anything.
     pub const PROBE: CodecSettings =
         CodecSettings::Zstd(zstd::ZstdSettings { level: 1, window_log_max: None });
 
-    /// The algorithm that decodes what these settings produce.
+    /// Algorithm that decodes the output.
     pub fn algorithm(&self) -> Algorithm {
         self.get().algorithm()
     }
 
-    /// Distance in bytes within which the encoder finds repetitions, where that is less than blocks
-    /// may be long.
+    /// Distance in bytes within which the encoder finds repetitions; `None` if blocks are never
+    /// longer.
     pub fn reach(&self) -> Option<u32> {
         self.get().reach()
     }
@@ -86,7 +83,6 @@ impl CodecSettings {
 }
 
 impl Codec {
-    /// Finds a codec by the name that users type, and the function that reads its options.
     pub(crate) fn by_name(name: &str) -> Option<(&'static Codec, ParseOptions)> {
         let mut rows = CODECS.iter().copied().zip(PARSERS.iter().copied());
         rows.find(|(codec, _)| codec.name == name)

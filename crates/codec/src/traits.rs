@@ -1,55 +1,58 @@
-//! The coders of a thread: encoders, decoders, and encoders that fill an output of fixed length.
+//! Traits of coders: encoders, decoders, and encoders that fill an output of fixed length.
 
 use crate::{BranchSet, DecodeError, EncodeError};
 
-/// Compresses blocks with fixed settings. One per thread: it holds the codec's scratch memory and
+/// Compresses blocks with fixed settings. One per thread: it owns the codec's scratch memory and
 /// contexts, reused for every block.
 pub trait Encoder: Send {
-    /// Compresses all of `src` into `dst`. Some(length) when the result fits, None when it does
-    /// not: callers pass `dst[..src.len() - 1]` to mean "must shrink" and store the block
+    /// Compresses all of `src` into `dst`. Returns the length if the result fits, else `None`:
+    /// callers pass `dst[..src.len() - 1]` to require that the block shrinks, and store it
     /// otherwise. A result within a few bytes of `dst.len()` may count as not fitting. The contents
-    /// of `dst` after None or an error are unspecified.
+    /// of `dst` after `None` or an error are unspecified.
     ///
     /// # Errors
-    /// Memory is short, or a codec failed inside; never because of what the block holds.
+    ///
+    /// Out of memory, or an internal error of a codec; never because of the contents of the block.
     fn compress(&mut self, src: &[u8], dst: &mut [u8]) -> Result<Option<usize>, EncodeError>;
 
-    /// Announces the code in the blocks that follow; without it every filter of the settings is
+    /// Announces the code in the following blocks; without it every filter of the settings is
     /// tried.
     fn expect_code(&mut self, _branches: BranchSet) {}
 }
 
 /// Decompresses blocks of one algorithm. One per thread, as for [`Encoder`].
 pub trait Decoder: Send {
-    /// Decodes the one block that fills all of `src`; the decoded length is at most `dst.len()`,
-    /// and exactly that for [`Algorithm::MicroLzma`](crate::Algorithm::MicroLzma), whose blocks do
-    /// not tell where they end. In framings of LZMA that state no length, a block that is shorter
-    /// than `dst` may be followed by a few zeros that it does not hold. The contents of `dst` after
-    /// an error are unspecified.
+    /// Decodes the one block that fills `src`; the decoded length is at most `dst.len()`, and
+    /// exactly that for [`Algorithm::MicroLzma`](crate::Algorithm::MicroLzma), whose blocks do not
+    /// state where they end. In framings of LZMA without a stated length, a few additional zeros
+    /// may follow the data of a block that is shorter than `dst`. The contents of `dst` after an
+    /// error are unspecified.
     ///
     /// # Errors
+    ///
     /// The block is damaged, ends early, decodes to more than `dst.len()` bytes, has bytes after
-    /// its end (where the framing tells), or asks for more memory than any block needs.
+    /// its end (if the framing states it), or needs more memory than any valid block.
     fn decompress(&mut self, src: &[u8], dst: &mut [u8]) -> Result<usize, DecodeError>;
 
-    /// Decodes the first `dst.len()` bytes of the block that fills all of `src`, and neither
-    /// decodes nor checks what follows. The length is that of `dst`, or less where the block holds
-    /// less (MicroLZMA, which cannot tell, answers an error instead). The contents of `dst` after
-    /// an error are unspecified.
+    /// Decodes the first `dst.len()` bytes of the block that fills `src`, and neither decodes nor
+    /// checks the rest. The returned length is that of `dst`, or less if the block is shorter (an
+    /// error for MicroLZMA, which cannot detect it). The contents of `dst` after an error are
+    /// unspecified.
     ///
     /// # Errors
-    /// The part of the block that was decoded is damaged, the block ends early, or it asks for more
-    /// memory than any block needs.
+    ///
+    /// The decoded part of the block is damaged, the block ends early, or it needs more memory than
+    /// any valid block.
     fn decompress_prefix(&mut self, src: &[u8], dst: &mut [u8]) -> Result<usize, DecodeError>;
 }
 
-/// Fills outputs of fixed length with as much input as fits. One per thread, as an [`Encoder`].
+/// Fills outputs of fixed length with as much input as fits. One per thread, like an [`Encoder`].
 ///
 /// Every stream decodes on its own to exactly the input that it consumed, and none begins with a
-/// zero byte: formats that pad such outputs with zeros in front can find where they begin.
+/// zero byte, so that formats can pad outputs with leading zeros.
 pub trait FitEncoder: Send {
-    /// Forgets what earlier inputs were like. Encoders may guess from them how much of the next
-    /// will fit, and the guess may show in the result: callers that need the same bytes on every
+    /// Resets estimates from earlier inputs. Encoders may derive from them how much of the next
+    /// input will fit, which may affect the result: callers that need the same bytes on every
     /// thread call this wherever work is divided.
     fn begin_segment(&mut self) {}
 
@@ -57,18 +60,20 @@ pub trait FitEncoder: Send {
     /// the written bytes are unspecified.
     ///
     /// # Errors
-    /// Memory is short, or a codec failed inside; never because of what the input holds.
+    ///
+    /// Out of memory, or an internal error of a codec; never because of the contents of the input.
     fn compress_to_fit(&mut self, src: &[u8], dst: &mut [u8]) -> Result<Fit, EncodeError>;
 
-    /// Announces that [`shorten`](FitEncoder::shorten) is likely to be called in this segment, or
-    /// not: an encoder may then keep what it otherwise need not.
+    /// Announces whether [`shorten`](FitEncoder::shorten) is likely to be called in this segment:
+    /// an encoder may then keep additional state.
     fn expect_shortening(&mut self, _likely: bool) {}
 
-    /// Repeats `compress_to_fit`, which has taken all of `src` in the call before this one and
-    /// written `whole`, for a shorter `dst`. An encoder that knows its parse, or finds it in what
-    /// it wrote, need not search for matches again.
+    /// Repeats `compress_to_fit`, which consumed all of `src` in the previous call and wrote
+    /// `whole`, for a shorter `dst`. An encoder that keeps its parse, or recovers it from its
+    /// output, need not search for matches again.
     ///
     /// # Errors
+    ///
     /// Those of `compress_to_fit`.
     fn shorten(&mut self, src: &[u8], whole: &[u8], dst: &mut [u8]) -> Result<Fit, EncodeError> {
         let _ = whole;
@@ -76,8 +81,8 @@ pub trait FitEncoder: Send {
     }
 }
 
-/// Lengths of a filled output. Where nothing fits, both are 0. Data that does not shrink may be
-/// written longer than it was consumed.
+/// Lengths of a filled output. If nothing fits, both are 0. Incompressible data may be written
+/// longer than it was consumed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Fit {
     /// Bytes of input that the output decodes to.

@@ -5,10 +5,10 @@
 const SECONDS_A_DAY: i64 = 24 * 60 * 60;
 /// Days of the 400 years after which the calendar repeats.
 const DAYS_OF_ERA: i64 = 146_097;
-/// Days from the first of March of year 0 to 1970.
+/// Days from March 1 of year 0 to 1970.
 const DAYS_BEFORE_1970: i64 = 719_468;
 
-/// A second in Greenwich as date and time of day.
+/// Date and time of day, UTC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Civil {
     /// Year, also before 0.
@@ -28,10 +28,12 @@ pub struct Civil {
 impl Civil {
     /// Converts seconds since 1970.
     pub fn of_seconds(seconds: i64) -> Self {
-        let (days, rest) = (seconds.div_euclid(SECONDS_A_DAY), seconds.rem_euclid(SECONDS_A_DAY));
+        let days = seconds.div_euclid(SECONDS_A_DAY);
+        let rest = seconds.rem_euclid(SECONDS_A_DAY);
         // Years that begin in March end with their leap day.
         let shifted = days + DAYS_BEFORE_1970;
-        let (era, day_of_era) = (shifted.div_euclid(DAYS_OF_ERA), shifted.rem_euclid(DAYS_OF_ERA));
+        let era = shifted.div_euclid(DAYS_OF_ERA);
+        let day_of_era = shifted.rem_euclid(DAYS_OF_ERA);
         let year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
         let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
         let shifted_month = (5 * day_of_year + 2) / 153;
@@ -47,8 +49,8 @@ impl Civil {
         }
     }
 
-    /// Returns the seconds since 1970, or the nearest that 64 bits hold. What is no month counts as
-    /// the nearest.
+    /// Returns the seconds since 1970, saturated to 64 bits. An invalid month counts as the nearest
+    /// valid one.
     pub fn seconds(self) -> i64 {
         let month = i64::from(self.month.clamp(1, 12));
         let year = self.year.saturating_sub(i64::from(month <= 2));

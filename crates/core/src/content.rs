@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 
-/// Names one file's contents to the [`Contents`] that handed it out; no other can use it.
+/// Identifies one file's contents to the [`Contents`] that assigned it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ContentId(pub u64);
 
@@ -13,72 +13,71 @@ pub struct ContentId(pub u64);
 pub trait Contents: Send + Sync {
     /// Opens one file's contents.
     ///
-    /// Errors name the file, unless [`Contents::names_files`] is false. A file with another length
-    /// or time than the tree's is an error.
+    /// Errors name the file, unless [`Contents::names_files`] is false. A length or time other than
+    /// the tree's is an error.
     fn open(&self, id: ContentId) -> Result<Box<dyn ContentReader + '_>>;
 
-    /// True if errors name the file that they are about. The reader of an image knows no paths: its
-    /// caller names the file.
+    /// Returns true if errors name the file. The reader of an image knows no paths, so its caller
+    /// names the file.
     fn names_files(&self) -> bool {
         true
     }
 
-    /// Returns a description of the places where the file's bytes are stored, if it is known and
-    /// short: files of one length with equal descriptions have equal bytes. Snapshots, reflinks,
-    /// and images without duplicates store files so.
+    /// Returns a short description of the storage of the file's bytes, if known: files of one
+    /// length with equal descriptions have equal bytes, as for snapshots, reflinks, and images
+    /// without duplicates.
     fn place(&self, id: ContentId) -> Option<Box<[u64]>> {
         let _ = id;
         None
     }
 
     /// Returns the offset of the file's bytes in the file that the source was read from, if they
-    /// are stored there as they are, in one run.
+    /// are stored there unchanged in one run.
     fn stored_at(&self, id: ContentId) -> Option<u64> {
         let _ = id;
         None
     }
 
-    /// Says, after reading, whether the image or archive that all files are read from is unchanged,
-    /// as far as it can tell. Single files tell it themselves.
+    /// Checks, after reading, that the image or archive with all files is unchanged, as far as
+    /// detectable. Single files check themselves.
     ///
-    /// Errors: `Failed`, naming it, if it was changed meanwhile.
+    /// Errors: `Failed`, naming the file that changed.
     fn check_unchanged(&self) -> Result<()> {
         Ok(())
     }
 }
 
-/// One opened file.
+/// Opened file.
 pub trait ContentReader: Send {
     /// Fills `buf` from `offset`; holes read as zeros. A source that ends too early is an error.
     fn read_exact_at(&mut self, offset: u64, buf: &mut [u8]) -> Result<()>;
 
-    /// The first run of data at or after `offset`, everything between being a hole; `None` if only
-    /// a hole is left.
+    /// Returns the first run of data at or after `offset`; everything between is a hole. `None` if
+    /// only a hole follows.
     ///
-    /// A source that does not know its holes answers with one run up to the end.
+    /// A source that does not report holes returns one run up to the end.
     fn next_data(&mut self, offset: u64) -> Result<Option<Range<u64>>>;
 
-    /// Returns the file of this machine that holds these contents and nothing else, if there is
-    /// one: a copy of it may share its blocks.
+    /// Returns the file of this machine that contains exactly these contents, if any: a copy of it
+    /// may share its blocks.
     fn file(&self) -> Option<BorrowedFd<'_>> {
         None
     }
 
-    /// Says, after reading, whether what was read is what the source holds still, as far as it can
-    /// tell.
+    /// Checks, after reading, that the source is unchanged, as far as detectable.
     ///
-    /// Errors: `Failed`, naming the file, if it was changed meanwhile.
+    /// Errors: `Failed`, naming the file that changed.
     fn check_unchanged(&mut self) -> Result<()> {
         Ok(())
     }
 }
 
-/// Contents held in memory, by index: for tests and small generated trees.
+/// Contents in memory, by index: for tests and small generated trees.
 #[derive(Default)]
 pub struct Held(Vec<Arc<[u8]>>);
 
 impl Held {
-    /// Keeps `bytes` and returns their id.
+    /// Adds `bytes` and returns their id.
     pub fn push(&mut self, bytes: impl Into<Arc<[u8]>>) -> ContentId {
         self.0.push(bytes.into());
         ContentId(self.0.len() as u64 - 1)

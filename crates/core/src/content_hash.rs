@@ -1,17 +1,16 @@
 //! A hash of a file's contents that can be computed in any order, from any parts.
 //!
 //! Contents are cut into units of [`ContentHash::UNIT`] bytes, counted from their start. Each unit
-//! that is not all zeros has a hash of 128 bits (XXH3), multiplied by an odd number that tells
-//! where it stands; the sum of these is the hash of the whole. So holes cost nothing, parts are
-//! added as they arrive, the writer of blocks and the decoder of clusters get the same sum, and
-//! misplaced data changes it. XXH3 since it is as quick as memory, and what it is to find is no
-//! forgery but a fault.
+//! that is not all zeros has a hash of 128 bits (XXH3), multiplied by an odd number that depends on
+//! its position; the sum of these is the hash of the whole. So holes cost nothing, parts are added
+//! in any order, the writer of blocks and the decoder of clusters get the same sum, and misplaced
+//! data changes it. XXH3 is as fast as memory; the hash detects faults, not forgery.
 
 use std::ops::AddAssign;
 use xxhash_rust::xxh3::xxh3_128;
 
-/// The hash of contents, or of some of their units. Of nothing, and of zeros, it is the default.
-/// Packed, so that a row of millions has no gaps.
+/// Hash of contents, or of some of their units. The default is the hash of nothing and of zeros.
+/// Packed, so that an array of millions has no gaps.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[repr(Rust, packed(8))]
 pub struct ContentHash(u128);
@@ -22,9 +21,10 @@ impl ContentHash {
 
     /// Returns the hash of the unit with this number.
     pub fn of_unit(number: u64, bytes: &[u8]) -> Self {
-        match is_zero(bytes) {
-            true => ContentHash::default(),
-            false => ContentHash(xxh3_128(bytes).wrapping_mul(2 * u128::from(number) + 1)),
+        if is_zero(bytes) {
+            ContentHash::default()
+        } else {
+            ContentHash(xxh3_128(bytes).wrapping_mul(2 * u128::from(number) + 1))
         }
     }
 
@@ -44,29 +44,27 @@ impl AddAssign for ContentHash {
     }
 }
 
-/// Returns true if all bytes are zero. Tests the first few alone, which settles most blocks.
+/// Tests the first few bytes before the rest, which is enough for most blocks.
 fn is_zero(bytes: &[u8]) -> bool {
     let (head, rest) = bytes.split_at(bytes.len().min(16));
     head.iter().all(|&byte| byte == 0) && rest.iter().fold(0, |all, &byte| all | byte) == 0
 }
 
-/// Takes the hash of contents, or of a part that starts with a unit, from its bytes in order.
+/// Computes the hash of contents, or of a part that starts with a unit, from bytes in order.
 #[derive(Clone, Debug, Default)]
 pub struct ContentHasher {
     sum: ContentHash,
-    /// The number of the unit that is begun.
     number: u64,
-    /// Bytes of a unit that is not complete yet.
     begun: Vec<u8>,
 }
 
 impl ContentHasher {
-    /// Starts with the unit that starts at this byte, a multiple of [`ContentHash::UNIT`].
+    /// Creates a hasher at offset `start`, a multiple of [`ContentHash::UNIT`].
     pub fn new(start: u64) -> Self {
         ContentHasher { number: start / ContentHash::UNIT, ..ContentHasher::default() }
     }
 
-    /// Goes on with these bytes.
+    /// Adds bytes.
     pub fn bytes(&mut self, bytes: &[u8]) {
         let unit = ContentHash::UNIT as usize;
         let mut rest = bytes;
@@ -82,7 +80,7 @@ impl ContentHasher {
         self.begun.extend_from_slice(begun);
     }
 
-    /// Goes on with so many zeros.
+    /// Adds `len` zeros.
     pub fn zeros(&mut self, len: u64) {
         let mut rest = len;
         if !self.begun.is_empty() {
@@ -110,14 +108,14 @@ impl ContentHasher {
     }
 }
 
-/// Knowledge of a file's contents, to verify an image against.
+/// Knowledge of a file's contents for the verification of an image.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ContentDigest {
-    /// Their hash, taken of what was read.
+    /// Hash of the bytes that were read.
     Hash(ContentHash),
-    /// That they can be decoded: a part was copied from an image without being read now.
+    /// The data decodes: a part was copied from an image without being read.
     Decodable,
-    /// Nothing: a part was copied from an image without a look, as was requested.
+    /// Nothing: a part was copied from an image unchecked, as requested.
     Nothing,
 }
 

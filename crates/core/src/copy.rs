@@ -2,15 +2,15 @@
 
 use std::io::{self, Read, Write};
 
-/// Copies `len` bytes, and no fewer.
+/// Copies exactly `len` bytes.
 ///
 /// Errors: those of reading and writing; `UnexpectedEof` if the source ends first.
 pub fn copy_exactly(from: &mut impl Read, to: &mut impl Write, len: u64) -> io::Result<()> {
     match io::copy(&mut from.take(len), to)? {
         copied if copied == len => Ok(()),
         copied => {
-            let what = format!("only {copied} of {len} bytes are there");
-            Err(io::Error::new(io::ErrorKind::UnexpectedEof, what))
+            let fault = format!("the source ends after {copied} of {len} bytes");
+            Err(io::Error::new(io::ErrorKind::UnexpectedEof, fault))
         }
     }
 }

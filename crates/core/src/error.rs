@@ -5,37 +5,36 @@ use std::fmt;
 use std::io;
 use std::sync::Arc;
 
-/// `Result` with packfs's own [`Error`].
+/// `Result` with [`Error`] of packfs.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Kinds of failure, on which users and scripts act differently.
+/// Kind of failure, for decisions of users and scripts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ErrorKind {
-    /// The operating system refused: a file, a device, permissions, a full disk.
+    /// A system call failed: a file, a device, permissions, a full disk.
     Io,
-    /// Asked for something that cannot be done with this input, or only in part.
+    /// The request cannot be completed with this input.
     Failed,
-    /// Nothing in the image has the path that was requested. A file of this machine that is missing
-    /// is `Io`.
+    /// A requested path does not exist in the image. A missing file of this machine is `Io`.
     NotFound,
-    /// Something has the name that was to be given, and must not be replaced.
+    /// The destination exists and must not be replaced.
     AlreadyExists,
-    /// The request itself is wrong.
+    /// The request itself is invalid.
     Usage,
-    /// The input breaks the rules of its own format.
+    /// The input violates its format.
     Corrupt,
-    /// The input may be fine, but packfs does not know it.
+    /// The input may be valid, but packfs does not support it.
     Unsupported,
-    /// The input holds more than a limit allows ([`crate::Limits`]), which can be raised.
+    /// The input exceeds a limit ([`crate::Limits`]), which can be raised.
     Limit,
-    /// The data to be written are longer than allowed, or than their place.
+    /// The data is longer than allowed, or than its destination.
     TooLarge,
-    /// The user asked to stop.
+    /// The user requested cancellation.
     Cancelled,
 }
 
 impl ErrorKind {
-    /// The exit code of the `packfs` program: 1 failed, 2 usage, 3 corrupt, 4 unsupported.
+    /// Returns the exit code of the `packfs` program: 1 failed, 2 usage, 3 corrupt, 4 unsupported.
     pub fn exit_code(self) -> u8 {
         match self {
             ErrorKind::Io
@@ -52,8 +51,7 @@ impl ErrorKind {
     }
 }
 
-/// An error: its kind, a message that names what, where, found and allowed, and hints for what to
-/// do.
+/// An error: its kind, a message with object, location, found and allowed values, and hints.
 ///
 /// Messages are lower case without a full stop: `corrupt squashfs image: inode table block at
 /// 0x1a2c00: length 9000, at most 8192 allowed`.
@@ -74,7 +72,7 @@ impl Error {
         Error(Box::new(Inner { kind, message, hints: Vec::new(), source: None, errno: None }))
     }
 
-    /// The operating system refused `action` (such as `cannot read "a.sqfs"`).
+    /// Creates an error of the operating system; `action` is such as `cannot read "a.sqfs"`.
     pub fn io(action: impl fmt::Display, source: io::Error) -> Self {
         let mut error = Error::new(ErrorKind::Io, action.to_string());
         if source.kind() == io::ErrorKind::StorageFull {
@@ -84,76 +82,76 @@ impl Error {
         error
     }
 
-    /// Something that was requested could not be done.
+    /// Creates an error of a request that cannot be completed.
     pub fn failed(message: impl fmt::Display) -> Self {
         Error::new(ErrorKind::Failed, message.to_string())
     }
 
-    /// Nothing in the image has the path that was requested.
+    /// Creates an error of a requested path that does not exist in the image.
     pub fn not_found(message: impl fmt::Display) -> Self {
         Error::new(ErrorKind::NotFound, message.to_string())
     }
 
-    /// Something has the name that was to be given, and must not be replaced.
+    /// Creates an error of a destination that exists and must not be replaced.
     pub fn already_exists(message: impl fmt::Display) -> Self {
         Error::new(ErrorKind::AlreadyExists, message.to_string())
     }
 
-    /// The request is wrong.
+    /// Creates an error of an invalid request.
     pub fn usage(message: impl fmt::Display) -> Self {
         Error::new(ErrorKind::Usage, message.to_string())
     }
 
-    /// `subject` (such as `squashfs image` or `tar archive`) breaks its own rules: `fault` says
-    /// where, found, allowed.
+    /// Creates an error of an invalid input: `subject` is such as `squashfs image`, `fault` names
+    /// location, found, and allowed values.
     pub fn corrupt(subject: impl fmt::Display, fault: impl fmt::Display) -> Self {
         Error::new(ErrorKind::Corrupt, format!("corrupt {subject}: {fault}"))
     }
 
-    /// `subject` uses something that packfs does not know.
+    /// Creates an error of an input that uses an unsupported feature.
     pub fn unsupported(subject: impl fmt::Display, what: impl fmt::Display) -> Self {
         Error::new(ErrorKind::Unsupported, format!("unsupported {subject}: {what}"))
     }
 
-    /// `subject` holds more than is allowed: `fault` says what was found, and what is allowed.
+    /// Creates an error of an input that exceeds a limit: `fault` names the found and the allowed
+    /// value.
     pub fn limit(subject: impl fmt::Display, fault: impl fmt::Display) -> Self {
         Error::new(ErrorKind::Limit, format!("{subject} over a limit: {fault}"))
     }
 
-    /// The data to be written have no place: `message` tells their length and the length allowed.
+    /// Creates an error of data that is too long: `message` names its length and the allowed one.
     pub fn too_large(message: impl fmt::Display) -> Self {
         Error::new(ErrorKind::TooLarge, message.to_string())
     }
 
-    /// The user asked to stop.
+    /// Creates an error of cancelled work.
     pub fn cancelled() -> Self {
         Error::new(ErrorKind::Cancelled, "cancelled".into())
     }
 
-    /// Adds a line of advice.
+    /// Adds a hint.
     #[must_use]
     pub fn hint(mut self, hint: impl fmt::Display) -> Self {
         self.0.hints.push(hint.to_string());
         self
     }
 
-    /// Puts `place` before the message: `"usr/bin/sh": corrupt ...`.
+    /// Prepends `place` to the message: `"usr/bin/sh": corrupt ...`.
     #[must_use]
     pub fn at(mut self, place: impl fmt::Display) -> Self {
         self.0.message = format!("{place}: {}", self.0.message);
         self
     }
 
-    /// Sets the error number, where it says more than the kind does.
+    /// Sets the error number, if it is more specific than the kind.
     #[must_use]
     pub fn with_errno(mut self, errno: Errno) -> Self {
         self.0.errno = Some(errno);
         self
     }
 
-    /// Returns the error number of Linux that calls for files would have: that of the system, or
-    /// the nearest one; `EUCLEAN` for damaged images, `EOPNOTSUPP` for unsupported ones, `EDQUOT`
-    /// for limits.
+    /// Returns the error number for a system call: that of the system, or the nearest one;
+    /// `EUCLEAN` for damaged images, `EOPNOTSUPP` for unsupported ones, `EDQUOT` for limits.
     pub fn errno(&self) -> i32 {
         let of_system = self.io_source().and_then(io::Error::raw_os_error);
         let errno = self.0.errno.unwrap_or(match self.kind() {
@@ -175,12 +173,12 @@ impl Error {
         self.0.kind
     }
 
-    /// The lines of advice, in the order they were added.
+    /// Returns the hints, in the order added.
     pub fn hints(&self) -> &[String] {
         &self.0.hints
     }
 
-    /// The operating system's error, if that is where it came from.
+    /// Returns the operating system's error, if that is the cause.
     pub fn io_source(&self) -> Option<&io::Error> {
         self.0.source.as_deref()
     }
@@ -202,9 +200,8 @@ impl std::error::Error for Error {
     }
 }
 
-/// For code that speaks of `std::io::Error`: what the operating system refused keeps its kind, and
-/// the rest gets the one that fits. The error itself is inside, for [`io::Error::get_ref`] and
-/// messages.
+/// Converts for interfaces of `std::io`: an error of the operating system keeps its kind, others
+/// get the nearest one. The error itself is available by [`io::Error::get_ref`].
 impl From<Error> for io::Error {
     fn from(error: Error) -> Self {
         let kind = match error.kind() {
@@ -216,7 +213,7 @@ impl From<Error> for io::Error {
             ErrorKind::Unsupported => io::ErrorKind::Unsupported,
             ErrorKind::Limit => io::ErrorKind::QuotaExceeded,
             ErrorKind::TooLarge => io::ErrorKind::FileTooLarge,
-            // Not `Interrupted`: callers of `std::io` retry it for ever.
+            // Not `Interrupted`: callers of `std::io` retry it forever.
             ErrorKind::Failed | ErrorKind::Cancelled => io::ErrorKind::Other,
         };
         let kind = if kind == io::ErrorKind::Interrupted { io::ErrorKind::Other } else { kind };
@@ -224,9 +221,9 @@ impl From<Error> for io::Error {
     }
 }
 
-/// Turns `io::Result` into ours, naming what was being done.
+/// Converts `io::Result`, naming the failed action.
 pub trait ResultExt<T> {
-    /// Names the action that failed; the closure runs only on failure.
+    /// Names the failed action; the closure runs only on failure.
     fn or_io<D: fmt::Display>(self, action: impl FnOnce() -> D) -> Result<T>;
 }
 

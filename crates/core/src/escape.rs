@@ -1,15 +1,15 @@
-//! Display of bytes chosen by others: escaped so that they do not act on a terminal, without loss.
+//! Display of untrusted bytes: escaped without loss, so that they do not act on a terminal.
 
 use std::borrow::Cow;
 use std::fmt::{self, Write};
 
-/// Shows bytes to people without letting them reach the terminal raw: valid UTF-8 without control
-/// characters as it is, everything else (and the backslash) as `\xNN` or `\n`, `\t`, `\\`.
+/// Escapes bytes for a terminal: valid UTF-8 without control characters is unchanged, everything
+/// else (and the backslash) becomes `\xNN` or `\n`, `\t`, `\\`.
 pub fn escaped(bytes: &[u8]) -> Escaped<'_> {
     Escaped(bytes)
 }
 
-/// See [`escaped`].
+/// Result of [`escaped`].
 pub struct Escaped<'a>(&'a [u8]);
 
 impl fmt::Display for Escaped<'_> {
@@ -29,9 +29,9 @@ impl fmt::Display for Escaped<'_> {
     }
 }
 
-/// Returns true if a terminal could act on the character, or if it could make one text look like
-/// another: control characters of both sets, DEL, line and paragraph separators, bidirectional
-/// overrides, characters without width.
+/// Returns true if a terminal could act on the character, or if it could disguise a text: control
+/// characters of both sets, DEL, line and paragraph separators, bidirectional overrides, characters
+/// without width.
 pub fn acts_on_terminals(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
@@ -49,8 +49,8 @@ fn write_char(f: &mut impl Write, c: char) -> fmt::Result {
     }
 }
 
-/// The last line of defence for whole messages, whose parts should be escaped already: what acts on
-/// terminals is written as [`escaped`] writes it, and nothing else is touched.
+/// Escapes whole messages, whose parts should be escaped already, as a last line of defense:
+/// affects only characters that act on terminals.
 pub fn printable(message: &str) -> Cow<'_, str> {
     if !message.contains(acts_on_terminals) {
         return Cow::Borrowed(message);
@@ -61,13 +61,13 @@ pub fn printable(message: &str) -> Cow<'_, str> {
     Cow::Owned(shown)
 }
 
-/// Returns what a program or a library says in several lines on one line.
+/// Joins the lines of a message.
 pub fn one_line(text: &str) -> String {
     let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
     lines.collect::<Vec<_>>().join("; ")
 }
 
-/// Returns the last line, where libraries say what is wrong.
+/// Returns the last line, which names the cause in messages of libraries.
 pub fn last_line(text: &str) -> &str {
     text.trim_end().lines().last().unwrap_or_default().trim_start().trim_start_matches("error: ")
 }

@@ -1,35 +1,19 @@
 //! The goal of packing: size, balance, read speed or build speed.
 
-/// The goal of packing, which sets everything that the caller leaves open.
+use crate::words;
+
+/// Goal of packing, which sets all options that the caller leaves unset.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Goal {
-    /// The smallest image, whatever packing and reading cost.
+    /// Smallest image, whatever the cost of packing and reading.
     Size,
-    /// Small, and quick to read.
+    /// Small, and fast to read.
     #[default]
     Balanced,
-    /// Quick to read.
+    /// Fast to read.
     Read,
-    /// Quick to make.
+    /// Fast to build.
     Build,
 }
 
-impl Goal {
-    /// Every goal.
-    pub const ALL: [Goal; 4] = [Goal::Size, Goal::Balanced, Goal::Read, Goal::Build];
-
-    /// The name that users type: `size`, `balanced`, `read`, `build`.
-    pub fn name(self) -> &'static str {
-        match self {
-            Goal::Size => "size",
-            Goal::Balanced => "balanced",
-            Goal::Read => "read",
-            Goal::Build => "build",
-        }
-    }
-
-    /// The goal of a name.
-    pub fn named(name: &str) -> Option<Goal> {
-        Goal::ALL.into_iter().find(|goal| goal.name() == name)
-    }
-}
+words!(Goal: "goal", { Size: "size", Balanced: "balanced", Read: "read", Build: "build" });

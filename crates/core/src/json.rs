@@ -1,12 +1,11 @@
-//! Serialization of bytes, such as paths, which a JSON string cannot hold in general.
+//! Serialization of bytes, such as paths, which a JSON string cannot represent in general.
 //!
 //! Bytes that are UTF-8 become a string. All others become a readable string with escapes, and a
-//! second string with the bytes in hexadecimal under the same key with `_bytes` at its end.
+//! second string with the bytes in hexadecimal; its key ends with `_bytes`.
 
-use crate::{ImagePath, escaped};
+use crate::{ImagePath, escaped, to_hex};
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use std::ffi::OsStr;
-use std::fmt::Write;
 use std::marker::PhantomData;
 use std::os::unix::ffi::OsStrExt;
 
@@ -55,7 +54,7 @@ impl<K: ByteKey> Serialize for Bytes<'_, K> {
             Ok(text) => map.serialize_entry(K::KEY, text)?,
             Err(_) => {
                 map.serialize_entry(K::KEY, &escaped(self.0).to_string())?;
-                map.serialize_entry(&format!("{}_bytes", K::KEY), &hex(self.0))?;
+                map.serialize_entry(&format!("{}_bytes", K::KEY), &to_hex(self.0))?;
             }
         }
         map.end()
@@ -101,15 +100,6 @@ impl schemars::JsonSchema for ImagePath {
     fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
         Bytes::<Path>::json_schema(generator)
     }
-}
-
-/// Returns bytes as lower-case hexadecimal digits.
-pub fn hex(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
-        // Writing to a string cannot fail.
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
 }
 
 /// Implements `Serialize` for a type as the word that one of its methods returns.

@@ -1,7 +1,7 @@
-//! The words of packfs, and bytes at an offset.
+//! Basic types of packfs, and bytes at an offset.
 //!
 //! [`Tree`] (a whole file hierarchy in memory) and its metadata, [`ImagePath`], [`Error`],
-//! [`Limits`], [`Progress`], and [`Image`] with the ways to get its bytes. No format, no codec, no
+//! [`Limits`], [`Progress`], and [`Image`] with its implementations. No format, no codec, no
 //! thread, no unsafe code.
 #![forbid(unsafe_code)]
 
@@ -11,7 +11,9 @@ mod content_hash;
 mod copy;
 mod error;
 mod escape;
+mod glob;
 mod goal;
+mod hex;
 #[cfg_attr(not(test), deny(clippy::arithmetic_side_effects, reason = "offsets come from images"))]
 mod image;
 #[cfg(feature = "serde")]
@@ -20,17 +22,22 @@ pub mod json;
 mod limits;
 mod loss;
 mod meta;
-mod narrow;
 pub mod new_file;
+mod order;
 pub mod overlay;
 mod path;
+mod place;
 mod processors;
 mod progress;
 mod range;
+mod setters;
 mod similar;
+mod size;
+mod store;
 mod tree;
 mod tree_builder;
-mod url;
+mod tree_edit;
+mod words;
 
 pub use civil::Civil;
 pub use content::{ContentId, ContentReader, Contents, Held};
@@ -38,7 +45,9 @@ pub use content_hash::{ContentDigest, ContentHash, ContentHasher};
 pub use copy::copy_exactly;
 pub use error::{Error, ErrorKind, Result, ResultExt};
 pub use escape::{acts_on_terminals, escaped, last_line, one_line, printable};
+pub use glob::{Dialect, Glob};
 pub use goal::Goal;
+pub use hex::{from_hex, hex_byte, to_hex, uuid_text};
 pub use image::{
     BeginningImage, Fetched, FileImage, Image, ImageReader, JoinedImage, MemoryImage, OverlayImage,
     ReaderImage, SliceImage,
@@ -46,13 +55,17 @@ pub use image::{
 pub use limits::{LIMITS, Limit, LimitRow, Limits, Meter, RATIO_FLOOR};
 pub use loss::{Loss, Losses};
 pub use meta::{DeviceNumber, FileType, Implied, Meta, Owner, Timestamp, Xattrs};
-pub use narrow::{u32_of, usize_of};
+pub use order::Order;
 pub use path::{ImagePath, IntoImagePath, Name};
+pub use place::{Place, PlaceKind, is_reference, schemes, shown_place, url_scheme, without_secrets};
 pub use processors::{processor_count, thread_count};
 pub use progress::{Progress, Silent, Stage, WithoutWarnings};
-pub use range::{blocks_of, len_of, parts_of, range_at};
+pub use range::{blocks_of, len_of, parts_of, range_at, round_down, u32_of, usize_of};
 pub use rustix::io::Errno;
 pub use similar::MostSimilar;
+pub use size::parse_size;
+pub use store::{Copied, Store};
 pub use tree::{Entry, Node, NodeId, NodeKind, Tree, Walk, XattrsId};
 pub use tree_builder::{BuildId, TreeBuilder};
-pub use url::{is_reference, oci_scheme, shown_place, url_scheme, without_secrets};
+pub use tree_edit::{Edited, TreeEdit};
+pub use words::{Words, value_of};

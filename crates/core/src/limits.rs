@@ -1,17 +1,17 @@
-//! Limits on what an input may hold, and counters of what was met.
+//! Limits of an input, and counters of what it contains.
 //!
 //! Formats and archives bound most values by themselves (a name, a target, the attributes of one
-//! inode). The limits here bound values that are sound one by one and harmful together. Every
-//! default lies far beyond what a genuine image holds.
+//! inode). The limits here bound values that are harmless individually and harmful together. Every
+//! default is far beyond the values of genuine images.
 
 use crate::{Error, Result, Xattrs};
 
-/// One of the limits.
+/// Kind of a limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Limit {
     /// Names, each hard link counted.
     Entries,
-    /// Directories within each other.
+    /// Nesting of directories.
     Depth,
     /// Bytes of one name.
     NameLen,
@@ -19,14 +19,14 @@ pub enum Limit {
     TargetLen,
     /// Bytes of names and values of the extended attributes of one inode.
     InodeXattrs,
-    /// The same of all inodes together, also where they share a set.
+    /// Total of all inodes, including those that share a set.
     Xattrs,
     /// Bytes of all files together, holes included, each inode once.
     Bytes,
-    /// Length of all file data in multiples of the input's length, without holes; data that inodes
-    /// share counts for each. No codec exceeds the default with data that is not shared.
+    /// Length of all file data in multiples of the input's length, without holes; data shared by
+    /// inodes counts for each. No codec exceeds the default with data that is not shared.
     Ratio,
-    /// Bytes of memory for names, metadata and attributes, where a whole hierarchy is held.
+    /// Bytes of memory for names, metadata and attributes of a whole hierarchy.
     Memory,
 }
 
@@ -35,35 +35,83 @@ pub enum Limit {
 pub struct LimitRow {
     /// The limit.
     pub limit: Limit,
-    /// The option of the command line that sets it, without dashes.
+    /// Option of the command line, without dashes.
     pub option: &'static str,
-    /// The counted thing, as it follows a number in messages.
+    /// Unit in messages, following a number.
     pub counted: &'static str,
-    /// Value used if the caller sets none.
+    /// Value without the option.
     pub default: u64,
+    /// True for a number of bytes, which may be typed with a unit.
+    pub is_size: bool,
+    /// Help of the option.
+    pub help: &'static str,
 }
 
-/// Every limit, with its default.
-pub const LIMITS: [LimitRow; 9] = [
-    row(Limit::Entries, "max-entries", "names", 100_000_000),
-    row(Limit::Depth, "max-depth", "directories within each other", 65_536),
-    row(Limit::NameLen, "max-name", "bytes of one name", 255),
-    row(Limit::TargetLen, "max-target", "bytes of one link target", 65_535),
-    row(Limit::InodeXattrs, "max-inode-xattrs", "bytes of extended attributes of one inode", 80 << 20),
-    row(Limit::Xattrs, "max-xattrs", "bytes of extended attributes of all inodes", 2 << 30),
-    row(Limit::Bytes, "max-bytes", "bytes of all files, holes included", 64 << 40),
-    row(Limit::Ratio, "max-ratio", "bytes of file data for each byte of the input", 40_000),
-    row(Limit::Memory, "max-memory", "bytes of memory for names and metadata", 8 << 30),
-];
+/// Limits in bytes, which may be typed with a unit, and others.
+const SIZE: bool = true;
+const N: bool = false;
 
-const fn row(limit: Limit, option: &'static str, counted: &'static str, default: u64) -> LimitRow {
-    LimitRow { limit, option, counted, default }
+macro_rules! limits {
+    ($(
+        $(#[doc = $doc:literal])+
+        $limit:ident, $option:literal, $is_size:ident, $counted:literal, $default:expr;
+    )+) => {
+        /// Every limit, with its default.
+        pub const LIMITS: [LimitRow; [$($option),+].len()] = [$(LimitRow {
+            limit: Limit::$limit,
+            option: $option,
+            counted: $counted,
+            default: $default,
+            is_size: $is_size,
+            help: concat!($($doc, "\n"),+),
+        }),+];
+    };
+}
+
+limits! {
+    /// Limit the number of entries
+    ///
+    /// Hard links count, and so do directories that only a path implies.
+    Entries, "max-entries", N, "names", 100_000_000;
+
+    /// Limit the depth of directories
+    ///
+    /// The root does not count.
+    Depth, "max-depth", N, "directories within each other", 65_536;
+
+    /// Limit the length of a name
+    NameLen, "max-name", SIZE, "bytes of one name", 255;
+
+    /// Limit the length of a symlink target
+    TargetLen, "max-target", SIZE, "bytes of one link target", 65_535;
+
+    /// Limit the xattrs of one inode
+    InodeXattrs, "max-inode-xattrs", SIZE, "bytes of extended attributes of one inode", 80 << 20;
+
+    /// Limit the xattrs of all inodes
+    Xattrs, "max-xattrs", SIZE, "bytes of extended attributes of all inodes", 2 << 30;
+
+    /// Limit the length of all files, holes included
+    ///
+    /// Each inode counts once; for cat, the file alone counts.
+    Bytes, "max-bytes", SIZE, "bytes of all files, holes included", 64 << 40;
+
+    /// Limit file bytes for each byte of input
+    ///
+    /// Holes do not count, devices do. 16 GiB are always allowed, unless the option is given.
+    Ratio, "max-ratio", N, "bytes of file data for each byte of the input", 40_000;
+
+    /// Limit memory for names and metadata
+    ///
+    /// Estimated from number and length, for verbs that hold a whole hierarchy: all but ls, cat and
+    /// stat.
+    Memory, "max-memory", SIZE, "bytes of memory for names and metadata", 8 << 30;
 }
 
 /// Value that means no limit.
 const NONE: u64 = u64::MAX;
 
-/// So much file data is never too much for the length of its input, whatever [`Limit::Ratio`] says.
+/// Length of file data that is always allowed, whatever [`Limit::Ratio`] says.
 pub const RATIO_FLOOR: u64 = 16 << 30;
 
 /// Estimated memory of an entry besides its name, in bytes: nodes and rows while a tree is built
@@ -91,12 +139,12 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// Everything is allowed that the format itself allows: for input that is trusted.
+    /// Returns limits that allow everything that formats allow, for trusted input.
     pub fn none() -> Self {
         Limits { allowed: [NONE; LIMITS.len()], ratio_floor: RATIO_FLOOR }
     }
 
-    /// Allows so much; a ratio that is named holds for inputs of any length.
+    /// Sets a limit; an explicit ratio applies to inputs of any length.
     #[must_use]
     pub fn allow(mut self, limit: Limit, allowed: u64) -> Self {
         self.allowed[limit as usize] = allowed;
@@ -106,7 +154,7 @@ impl Limits {
         self
     }
 
-    /// Takes one limit away.
+    /// Removes a limit.
     #[must_use]
     pub fn lift(self, limit: Limit) -> Self {
         self.allow(limit, NONE)
@@ -117,7 +165,7 @@ impl Limits {
         Some(self.allowed[limit as usize]).filter(|&allowed| allowed != NONE)
     }
 
-    /// Most bytes of file data, holes left out, that an input of this length may hold.
+    /// Returns the most bytes of file data, without holes, for an input of this length.
     pub fn data_len_max(&self, input_len: u64) -> u64 {
         match self.allowed(Limit::Ratio) {
             Some(ratio) => input_len.saturating_mul(ratio).max(self.ratio_floor),
@@ -125,9 +173,9 @@ impl Limits {
         }
     }
 
-    /// Refuses more than is allowed; `subject` says of what, such as `squashfs image`.
+    /// Refuses a value above the limit; `subject` names the input, such as `squashfs image`.
     ///
-    /// Errors: `Limit`, naming what was found, what is allowed, and the option that allows more.
+    /// Errors: `Limit`, naming the found and the allowed value, and the option that allows more.
     pub fn check(&self, subject: &str, limit: Limit, found: u64) -> Result<()> {
         match self.allowed(limit) {
             Some(allowed) if found > allowed => {
@@ -138,8 +186,7 @@ impl Limits {
         }
     }
 
-    /// Refuses more file data than an input of this length may hold; there may be more than was
-    /// counted.
+    /// Refuses too much file data for an input of this length; `data_len` is a lower bound.
     ///
     /// Errors: as [`Limits::check`].
     pub fn check_data(&self, subject: &str, data_len: u64, input_len: u64) -> Result<()> {
@@ -161,7 +208,7 @@ fn over(subject: &str, limit: Limit, fault: std::fmt::Arguments<'_>) -> Error {
         .hint(format!("--{option} allows more, or none for no such limit, for trusted input"))
 }
 
-/// Counts what is met of one input, and refuses it as soon as it is too much.
+/// Counts the contents of one input, and refuses it once a limit is exceeded.
 #[derive(Clone, Debug)]
 pub struct Meter {
     limits: Limits,
@@ -173,7 +220,7 @@ pub struct Meter {
 }
 
 impl Meter {
-    /// Nothing was met yet; `subject` as for [`Limits::check`].
+    /// Creates a meter at zero; `subject` as for [`Limits::check`].
     pub fn new(limits: Limits, subject: impl Into<String>) -> Self {
         Meter { limits, subject: subject.into(), entries: 0, xattrs: 0, bytes: 0, memory: 0 }
     }
@@ -182,7 +229,7 @@ impl Meter {
         self.limits.check(&self.subject, limit, found)
     }
 
-    /// Counts a name; `depth` is how many directories it lies in, the root not counted.
+    /// Counts a name; `depth` is the number of directories above it, without the root.
     ///
     /// Errors: `Limit`, as for all that follow.
     pub fn entry(&mut self, depth: u64, name_len: usize) -> Result<()> {
@@ -192,14 +239,14 @@ impl Meter {
         self.check(Limit::NameLen, name_len as u64)
     }
 
-    /// Counts directories that nothing describes, and that are held since something lies in them.
+    /// Counts directories that no entry describes, but that are kept in memory for their contents.
     pub fn implied(&mut self, count: u64) -> Result<()> {
         self.entries = self.entries.saturating_add(count);
         self.check(Limit::Entries, self.entries)?;
         self.remember(count.saturating_mul(ENTRY_MEMORY))
     }
 
-    /// Counts what a name takes that is held.
+    /// Counts the memory of a name.
     pub fn hold(&mut self, name_len: usize) -> Result<()> {
         self.remember(ENTRY_MEMORY.saturating_add(name_len as u64))
     }
@@ -209,13 +256,13 @@ impl Meter {
         self.check(Limit::Memory, self.memory)
     }
 
-    /// Counts the target of a symbolic link, which is held.
+    /// Counts the target of a symbolic link, and its memory.
     pub fn target(&mut self, len: usize) -> Result<()> {
         self.check(Limit::TargetLen, len as u64)?;
         self.remember(len as u64)
     }
 
-    /// Counts the attributes of an inode, which are held.
+    /// Counts the attributes of an inode, and their memory.
     pub fn xattrs(&mut self, xattrs: &Xattrs) -> Result<()> {
         let lens = xattrs.iter().flat_map(|(name, value)| [name.len() as u64, value.len() as u64]);
         let len = lens.fold(0, u64::saturating_add);
@@ -225,7 +272,7 @@ impl Meter {
         self.remember(len)
     }
 
-    /// Counts a file of so many bytes.
+    /// Counts a file of `len` bytes.
     pub fn file(&mut self, len: u64) -> Result<()> {
         self.bytes = self.bytes.saturating_add(len);
         self.check(Limit::Bytes, self.bytes)

@@ -1,8 +1,8 @@
-//! Something of a source that a format cannot hold, named before anything is written.
+//! Attributes of a source that a format cannot represent, reported before anything is written.
 
 use crate::{ImagePath, NodeId, Tree};
 
-/// Most further examples of what has to be left out.
+/// Most further examples of nodes to be excluded.
 const MORE_MAX: usize = 20;
 
 /// Attribute that the format cannot represent.
@@ -21,10 +21,10 @@ pub struct Loss {
     /// True if packing must stop unless the user accepts the loss; else it is only mentioned.
     #[cfg_attr(feature = "serde", serde(skip))]
     pub refused: bool,
-    /// True if packing must stop even then, as nothing of these nodes could be stored.
+    /// True if packing must stop even then, because the nodes cannot be stored at all.
     #[cfg_attr(feature = "serde", serde(skip))]
     pub fatal: bool,
-    /// Further ones of what is fatal, since each has to be left out by name.
+    /// Further examples of a fatal loss, because each has to be excluded by name.
     #[cfg_attr(feature = "serde", serde(skip))]
     pub more: Vec<ImagePath>,
 }
@@ -37,35 +37,34 @@ fn serialize_example<S: serde::Serializer>(example: &ImagePath, serializer: S) -
     serde::Serialize::serialize(&crate::json::Bytes::<Example>::new(example.as_bytes()), serializer)
 }
 
-/// The losses of one tree, collected kind by kind.
+/// Losses of one tree, collected by kind.
 pub struct Losses<'t> {
     tree: &'t Tree,
     found: Vec<Loss>,
 }
 
 impl<'t> Losses<'t> {
-    /// Starts with none.
+    /// Creates an empty collection.
     pub fn new(tree: &'t Tree) -> Self {
         Losses { tree, found: Vec::new() }
     }
 
-    /// Adds what is mentioned and never refused.
+    /// Adds a loss that is reported and never refused.
     pub fn tolerable(&mut self, what: &str, concerns: impl Fn(NodeId) -> bool) {
         self.of_nodes(what, (false, false), concerns);
     }
 
-    /// Adds what is refused unless it is accepted.
+    /// Adds a loss that is refused unless accepted.
     pub fn refused(&mut self, what: &str, concerns: impl Fn(NodeId) -> bool) {
         self.of_nodes(what, (true, false), concerns);
     }
 
-    /// Adds what is refused in any case.
+    /// Adds a loss that is always refused.
     pub fn fatal(&mut self, what: &str, concerns: impl Fn(NodeId) -> bool) {
         self.of_nodes(what, (true, true), concerns);
     }
 
-    /// Adds fatal losses for names: as [`Losses::fatal`], but per name, since a node may have
-    /// several.
+    /// Adds fatal losses of names, not nodes, because a node may have several.
     pub fn fatal_names(&mut self, what: &str, concerns: impl Fn(&[u8]) -> bool) {
         let mut walk = self.tree.walk();
         let (mut paths, mut count) = (Vec::new(), 0);
@@ -80,7 +79,7 @@ impl<'t> Losses<'t> {
         self.add(what, (true, true), count, paths);
     }
 
-    /// All of them, in the order in which they were added.
+    /// Returns all losses in the order added.
     pub fn finish(self) -> Vec<Loss> {
         self.found
     }

@@ -23,7 +23,7 @@ pub enum FileType {
 }
 
 impl FileType {
-    /// The letter `ls -l` and `find -printf %y` agree on: `d`, `-`, `l`, `b`, `c`, `p`, `s`.
+    /// Returns the letter of `ls -l` and `find -printf %y`: `d`, `-`, `l`, `b`, `c`, `p`, `s`.
     pub fn letter(self) -> char {
         match self {
             FileType::Directory => 'd',
@@ -36,7 +36,7 @@ impl FileType {
         }
     }
 
-    /// The type bits of `st_mode` (`S_IFMT`), as in Linux's `stat.h`.
+    /// Returns the type bits of `st_mode` (`S_IFMT`), as in Linux's `stat.h`.
     pub fn mode_bits(self) -> u32 {
         match self {
             FileType::Fifo => 0o010_000,
@@ -49,7 +49,7 @@ impl FileType {
         }
     }
 
-    /// The type that the type bits of `st_mode` name; `None` if they name none.
+    /// Returns the type of the type bits of `st_mode`, if valid.
     pub fn from_mode_bits(mode: u32) -> Option<Self> {
         Some(match mode & 0o170_000 {
             0o010_000 => FileType::Fifo,
@@ -63,7 +63,7 @@ impl FileType {
         })
     }
 
-    /// A word for messages: `directory`, `file`, `symlink`, `block device`, ...
+    /// Returns the word for messages: `directory`, `file`, `symlink`, `block device`, ...
     pub fn word(self) -> &'static str {
         match self {
             FileType::Directory => "directory",
@@ -86,27 +86,27 @@ pub struct Owner {
     pub gid: u32,
 }
 
-/// A point in time: seconds since 1970 (negative before it) and nanoseconds after that second.
+/// Point in time: seconds since 1970 (negative before it) and nanoseconds after that second.
 ///
-/// Packed into 12 bytes, because trees hold one for each of millions of files: `seconds` can be
+/// Packed into 12 bytes, because trees contain one for each of millions of files: `seconds` can be
 /// copied, but not borrowed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[repr(Rust, packed(4))]
 pub struct Timestamp {
     /// Seconds since 1970-01-01 00:00 UTC.
     pub seconds: i64,
-    /// 0 to 999,999,999, always counted forwards.
+    /// 0 to 999,999,999, always after `seconds`.
     pub nanos: u32,
 }
 
 impl Timestamp {
-    /// A whole second.
+    /// Creates a timestamp of a whole second.
     pub fn from_seconds(seconds: i64) -> Self {
         Timestamp { seconds, nanos: 0 }
     }
 }
 
-/// Shown as decimal seconds, `-1.5` being half a second before `-1`.
+/// Formats decimal seconds; `-1.5` is half a second before `-1`.
 impl fmt::Display for Timestamp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.nanos == 0 {
@@ -129,15 +129,15 @@ pub struct DeviceNumber {
 }
 
 impl DeviceNumber {
-    /// The 32-bit form that Linux and most formats store (`new_encode_dev` in the kernel's
+    /// Returns the 32-bit form that Linux and most formats store (`new_encode_dev` in the kernel's
     /// `kdev_t.h`).
     ///
-    /// Numbers beyond 12 and 20 bits are cut off; sources must not produce them.
+    /// Numbers beyond 12 and 20 bits are truncated; sources must not produce them.
     pub fn encode(self) -> u32 {
         (self.minor & 0xff) | ((self.major & 0xfff) << 8) | ((self.minor & 0xf_ff00) << 12)
     }
 
-    /// The inverse of [`DeviceNumber::encode`].
+    /// Returns the number of an encoded one; the inverse of [`DeviceNumber::encode`].
     pub fn decode(encoded: u32) -> Self {
         DeviceNumber { major: (encoded >> 8) & 0xfff, minor: (encoded & 0xff) | ((encoded >> 12) & 0xf_ff00) }
     }
@@ -154,8 +154,8 @@ pub struct Meta {
     pub mtime: Timestamp,
 }
 
-/// Metadata of directories that a source only implies, by the paths of their entries, and of a root
-/// that it does not describe. The default is root's, mode 755.
+/// Metadata of directories that a source only implies by paths of their entries, and of a root that
+/// it does not describe. The default is root's, mode 755.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Implied {
     /// Permissions.
@@ -173,7 +173,7 @@ impl Default for Implied {
 }
 
 impl Implied {
-    /// Returns the metadata, where no time may be later than `latest`.
+    /// Returns the metadata, with a time of at most `latest`.
     pub fn meta(self, latest: Option<Timestamp>) -> Meta {
         let mtime = self.mtime.or(latest).unwrap_or_default();
         Meta { mode: self.mode, owner: self.owner, mtime }

@@ -1,5 +1,5 @@
-//! Files that appear when they are complete. Where the filesystem can, they have no name before, so
-//! that a program that is killed leaves nothing.
+//! Files that appear once they are complete. If the filesystem supports it, they have no name
+//! before, so that a killed program leaves nothing.
 
 use crate::{Error, Result, ResultExt};
 use rustix::fs::{AtFlags, CWD, Mode, OFlags};
@@ -10,7 +10,7 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// File that is written, beside the one that it replaces; dropped, it leaves nothing.
+/// File that will replace the one at its path; removed if dropped.
 pub struct NewFile {
     path: PathBuf,
     file: File,
@@ -18,7 +18,7 @@ pub struct NewFile {
 }
 
 impl NewFile {
-    /// Creates the file that will be `path`; the umask applies to its permissions.
+    /// Creates the file for `path`; the umask applies to its permissions.
     ///
     /// Errors: as [`create_temporary`].
     pub fn create(path: &Path, mode: u32) -> Result<Self> {
@@ -31,7 +31,7 @@ impl NewFile {
         &self.file
     }
 
-    /// Opens the file for reading alone, as fs-verity demands.
+    /// Reopens the file read-only, as fs-verity requires.
     ///
     /// Errors: `Io`.
     pub fn close_for_writing(&mut self) -> Result<()> {
@@ -40,7 +40,7 @@ impl NewFile {
         Ok(())
     }
 
-    /// Gives the complete file its name, once it is on the disk if `sync` is set.
+    /// Renames the complete file into place, after syncing it to disk if `sync` is set.
     ///
     /// Errors: `Io`; an existing file is unchanged then.
     pub fn finish(mut self, sync: bool) -> Result<()> {
@@ -61,7 +61,7 @@ impl Drop for NewFile {
 
 /// Creates a file in the directory of `path`, unnamed if possible, or with a temporary name.
 ///
-/// Errors: `Usage` for what is no name of a file; `Io`.
+/// Errors: `Usage` for a path without a file name; `Io`.
 pub fn create_temporary(path: &Path, mode: u32) -> Result<(File, Option<PathBuf>)> {
     if path.file_name().is_none() {
         return Err(Error::usage(format!("cannot write to {path:?}: not a file name")));
@@ -78,10 +78,17 @@ pub fn create_temporary(path: &Path, mode: u32) -> Result<(File, Option<PathBuf>
         Ok(file) if can_be_named(&file) => return Ok((file.into(), None)),
         _ => {}
     }
+    let mut options = File::options();
+    options.read(true).write(true).create_new(true).mode(mode);
+    free_name(path, |temporary| options.open(temporary)).map(|(file, temporary)| (file, Some(temporary)))
+}
+
+/// Retries until a temporary name in the directory of `path` is free.
+fn free_name<T>(path: &Path, make: impl Fn(&Path) -> io::Result<T>) -> Result<(T, PathBuf)> {
     for _ in 0..100 {
         let temporary = temporary_name(path);
-        match File::options().read(true).write(true).create_new(true).mode(mode).open(&temporary) {
-            Ok(file) => return Ok((file, Some(temporary))),
+        match make(&temporary) {
+            Ok(made) => return Ok((made, temporary)),
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
             Err(error) => return Err(Error::io(format!("cannot create {path:?}"), error)),
         }
@@ -89,7 +96,7 @@ pub fn create_temporary(path: &Path, mode: u32) -> Result<(File, Option<PathBuf>
     Err(Error::failed(format!("cannot create a temporary file in the directory of {path:?}")))
 }
 
-/// Gives a complete file its name, in the place of an older one.
+/// Renames a complete file into place, replacing an older one.
 ///
 /// Errors: `Io`.
 pub fn name_it(file: &File, path: &Path, temporary: Option<PathBuf>) -> Result<()> {
@@ -97,11 +104,13 @@ pub fn name_it(file: &File, path: &Path, temporary: Option<PathBuf>) -> Result<(
     let temporary = match temporary {
         Some(temporary) => temporary,
         None => {
-            let temporary = temporary_name(path);
             let nameless = format!("/proc/self/fd/{}", file.as_raw_fd());
-            let _ = std::fs::remove_file(&temporary);
-            rustix::fs::linkat(CWD, nameless, CWD, &temporary, AtFlags::SYMLINK_FOLLOW).or_io(failed)?;
-            temporary
+            // A process of another container may have the same number, and the same name.
+            free_name(path, |temporary| {
+                rustix::fs::linkat(CWD, &nameless, CWD, temporary, AtFlags::SYMLINK_FOLLOW)
+                    .map_err(Into::into)
+            })?
+            .1
         }
     };
     std::fs::rename(&temporary, path).or_io(failed).inspect_err(|_| {
@@ -109,12 +118,12 @@ pub fn name_it(file: &File, path: &Path, temporary: Option<PathBuf>) -> Result<(
     })
 }
 
-/// Returns true if an unnamed file can be linked through `/proc`.
+/// Tests `/proc`, through which an unnamed file is linked.
 fn can_be_named(file: &OwnedFd) -> bool {
     std::fs::metadata(format!("/proc/self/fd/{}", file.as_raw_fd())).is_ok_and(|found| found.ino() > 0)
 }
 
-/// A new name with each call: threads may make the same file.
+/// Unique for each call: threads may create the same file.
 fn temporary_name(path: &Path) -> PathBuf {
     static NEXT: AtomicU64 = AtomicU64::new(0);
     let number = NEXT.fetch_add(1, Ordering::Relaxed);

@@ -8,15 +8,15 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-/// The name of one directory entry: 1 to 255 bytes, no `/`, no NUL, neither `.` nor `..`.
+/// Name of one directory entry: 1 to 255 bytes, no `/`, no NUL, neither `.` nor `..`.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Name<'a>(&'a [u8]);
 
 impl<'a> Name<'a> {
-    /// Longest name, in bytes, that Linux can hold.
+    /// Length limit of Linux, in bytes.
     pub const LEN_MAX: usize = 255;
 
-    /// Checks `bytes`; the error says what is wrong with them, without saying where.
+    /// Checks `bytes`; the error names the fault, but not the location.
     pub fn new(bytes: &'a [u8]) -> Result<Self, &'static str> {
         match bytes {
             [] => Err("empty name"),
@@ -29,7 +29,7 @@ impl<'a> Name<'a> {
         }
     }
 
-    /// The bytes.
+    /// Returns the bytes.
     pub fn as_bytes(self) -> &'a [u8] {
         self.0
     }
@@ -41,19 +41,19 @@ impl fmt::Debug for Name<'_> {
     }
 }
 
-/// A path from the root of an image: checked [`Name`]s joined by `/`, no leading or trailing slash;
+/// Path from the root of an image: checked [`Name`]s joined by `/`, no leading or trailing slash;
 /// empty is the root.
 #[derive(Clone, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ImagePath(Vec<u8>);
 
 impl ImagePath {
-    /// The root directory.
+    /// Returns the root directory.
     pub fn root() -> Self {
         ImagePath(Vec::new())
     }
 
-    /// Normalises what users and archives write: leading `/` and `./`, doubled and trailing slashes
-    /// and `.` components are dropped.
+    /// Normalizes a path of a user or an archive: leading `/` and `./`, doubled and trailing
+    /// slashes and `.` components are dropped.
     ///
     /// Errors: `Usage` for `..`, a NUL byte or a component over 255 bytes.
     pub fn parse(bytes: &[u8]) -> Result<Self> {
@@ -77,7 +77,7 @@ impl ImagePath {
         self.0.extend_from_slice(name.as_bytes());
     }
 
-    /// Removes the last component; `false` if this was the root.
+    /// Removes the last component; returns false for the root.
     pub fn pop(&mut self) -> bool {
         if self.0.is_empty() {
             return false;
@@ -87,7 +87,7 @@ impl ImagePath {
         true
     }
 
-    /// This path with one more component.
+    /// Returns this path with one more component.
     #[must_use]
     pub fn join(&self, name: Name<'_>) -> Self {
         let mut joined = self.clone();
@@ -95,12 +95,12 @@ impl ImagePath {
         joined
     }
 
-    /// The components from the root downwards.
+    /// Returns the components from the root downwards.
     pub fn names(&self) -> impl Iterator<Item = Name<'_>> {
         self.0.split(|&b| b == b'/').filter(|c| !c.is_empty()).map(Name)
     }
 
-    /// The last component; `None` for the root.
+    /// Returns the last component; `None` for the root.
     pub fn file_name(&self) -> Option<Name<'_>> {
         self.names().last()
     }
@@ -110,14 +110,14 @@ impl ImagePath {
         self.0.is_empty()
     }
 
-    /// Returns true if the path is `ancestor` or lies below it.
+    /// Returns true if the path is `ancestor` or below it.
     pub fn starts_with(&self, ancestor: &ImagePath) -> bool {
         ancestor.is_root()
             || self.0 == ancestor.0
             || (self.0.starts_with(&ancestor.0) && self.0.get(ancestor.0.len()) == Some(&b'/'))
     }
 
-    /// The bytes, without a leading slash.
+    /// Returns the bytes, without a leading slash.
     pub fn as_bytes(&self) -> &[u8] {
         &self.0
     }
@@ -129,10 +129,10 @@ impl Borrow<[u8]> for ImagePath {
     }
 }
 
-/// Whatever names a path within an image: an [`ImagePath`], or text, bytes and paths of this
-/// machine that [`ImagePath::parse`] takes.
+/// Conversion to a path within an image: from an [`ImagePath`], or from text, bytes and paths of
+/// this machine that [`ImagePath::parse`] accepts.
 pub trait IntoImagePath {
-    /// The path.
+    /// Converts to a path.
     ///
     /// Errors: as [`ImagePath::parse`].
     fn into_image_path(self) -> Result<ImagePath>;
@@ -150,7 +150,6 @@ impl IntoImagePath for &ImagePath {
     }
 }
 
-/// Types that hold a path as bytes.
 macro_rules! from_bytes {
     ($(($($generics:tt)*) $type:ty: |$path:ident| $bytes:expr;)*) => {$(
         impl<$($generics)*> TryFrom<$type> for ImagePath {
@@ -196,7 +195,7 @@ impl FromStr for ImagePath {
     }
 }
 
-/// Prints the path for people: a lone `/` for the root, unprintable bytes escaped.
+/// Formats for messages: `/` for the root, unprintable bytes escaped.
 impl fmt::Display for ImagePath {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.is_root() { f.write_str("/") } else { write!(f, "{}", escaped(&self.0)) }

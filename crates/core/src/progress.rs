@@ -5,11 +5,11 @@ use std::sync::Arc;
 /// The current stage of work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
-    /// Looking at the source: names and metadata.
+    /// Scanning names and metadata of the source.
     Scan,
-    /// Finding out what an earlier image holds already.
+    /// Finding data that an earlier image contains.
     Base,
-    /// Finding out which small files are alike.
+    /// Finding similar small files.
     Order,
     /// Finding files with the same contents.
     Dedupe,
@@ -19,9 +19,9 @@ pub enum Stage {
     Metadata,
     /// Writing files out of an image.
     Extract,
-    /// Decoding everything to see whether it can be.
+    /// Decoding all data, to detect damage.
     Verify,
-    /// Reading everything to hash it.
+    /// Hashing all data.
     Hash,
     /// Sending an image to a store.
     Upload,
@@ -48,38 +48,38 @@ impl Stage {
 #[cfg(feature = "serde")]
 crate::serialize_word!(Stage, name);
 
-/// Watches long work. Every method may be called from any thread, often; implementations must be
-/// cheap.
+/// Receives progress of long work. Every method may be called from any thread, often;
+/// implementations must be fast.
 pub trait Progress: Send + Sync {
-    /// A stage begins; totals are 0 where unknown.
+    /// Begins a stage; unknown totals are 0.
     fn begin(&self, stage: Stage, files_total: u64, bytes_total: u64) {
         let _ = (stage, files_total, bytes_total);
     }
 
-    /// This much more is done: files finished, bytes read, bytes written.
+    /// Adds to finished files, bytes read, and bytes written.
     fn advance(&self, files: u64, bytes_in: u64, bytes_out: u64) {
         let _ = (files, bytes_in, bytes_out);
     }
 
-    /// A part of long work begins that no stage tells, such as one of several things that are
-    /// measured: `3 of 12: ...`. Seldom.
+    /// Begins a part of long work, such as one of several measurements: `3 of 12: ...`. Rarely
+    /// called.
     fn part(&self, what: &str) {
         let _ = what;
     }
 
-    /// Something the user should know that does not stop the work.
+    /// Reports a problem that does not stop the work.
     fn warn(&self, message: &str) {
         let _ = message;
     }
 
-    /// Returns true if the user asked to stop; work then cleans up and fails with
+    /// Returns true if the user requested cancellation; work then cleans up and fails with
     /// [`crate::Error::cancelled`].
     fn cancelled(&self) -> bool {
         false
     }
 }
 
-/// A progress that is shared: the work gets one handle, its owner keeps the other.
+/// Shared progress: the work gets one handle, its owner keeps the other.
 impl<P: Progress + ?Sized> Progress for Arc<P> {
     fn begin(&self, stage: Stage, files_total: u64, bytes_total: u64) {
         (**self).begin(stage, files_total, bytes_total);
@@ -102,13 +102,12 @@ impl<P: Progress + ?Sized> Progress for Arc<P> {
     }
 }
 
-/// Watches nothing.
+/// Progress that is ignored.
 pub struct Silent;
 
 impl Progress for Silent {}
 
-/// Shows how far the work is, and passes on no warning: for work that is done again, or whose
-/// findings are told otherwise.
+/// Progress without warnings, for work that is repeated, or whose findings are reported otherwise.
 pub struct WithoutWarnings<'a>(pub &'a dyn Progress);
 
 impl Progress for WithoutWarnings<'_> {

@@ -1,17 +1,17 @@
-//! Names that a user may have meant.
+//! Suggestions for misspelled names.
 
 /// Longest names whose letters are compared, in bytes: the work grows with the square of it.
 const LEN_MAX: usize = 64;
 
-/// The name most like a wanted one among those it was shown, the first of equals. Holds one name,
-/// however many there are.
+/// The most similar name of those compared, the first of equals. Memory does not grow with their
+/// number.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MostSimilar {
     best: Option<(usize, Vec<u8>)>,
 }
 
 impl MostSimilar {
-    /// Looks at one more name.
+    /// Compares one more name.
     pub fn look(&mut self, wanted: &[u8], name: &[u8]) {
         let Some(distance) = distance(wanted, name) else { return };
         if self.best.as_ref().is_none_or(|(best, _)| distance < *best) {
@@ -19,15 +19,14 @@ impl MostSimilar {
         }
     }
 
-    /// The name, if any was similar enough.
+    /// Returns the name, if any was similar enough.
     pub fn name(&self) -> Option<&[u8]> {
         self.best.as_ref().map(|(_, name)| name.as_slice())
     }
 }
 
-/// Returns how far apart two names are: 0 if they differ in case alone, then the letters to insert,
-/// delete, replace or swap, then those that a beginning lacks. `None` if one is hardly meant by the
-/// other.
+/// 0 for a difference in case, then the number of letters to insert, delete, replace or swap, then
+/// that of letters missing from a prefix. `None` for unlikely misspellings.
 fn distance(wanted: &[u8], name: &[u8]) -> Option<usize> {
     if wanted.eq_ignore_ascii_case(name) {
         return Some(0);
@@ -38,13 +37,12 @@ fn distance(wanted: &[u8], name: &[u8]) -> Option<usize> {
     edits.or_else(|| is_beginning.then(|| LEN_MAX + name.len() - wanted.len()))
 }
 
-/// Returns the edits that make one name the other (optimal string alignment), if there are no more
-/// than `allowed`.
+/// Optimal string alignment distance, if it is at most `allowed`.
 fn edits(a: &[u8], b: &[u8], allowed: usize) -> Option<usize> {
     if a.len().abs_diff(b.len()) > allowed || a.len().max(b.len()) > LEN_MAX {
         return None;
     }
-    // Three rows of the table: the one before the last is for swapped letters.
+    // The row before the last is for swapped letters.
     let mut rows: [Vec<usize>; 3] = [Vec::new(), Vec::new(), (0..=b.len()).collect()];
     for i in 1..=a.len() {
         rows.rotate_left(1);

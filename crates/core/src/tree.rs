@@ -1,12 +1,12 @@
-//! A whole file hierarchy in memory: what is packed, archived, listed and compared.
+//! A whole file hierarchy in memory, for packing, archiving, listing and comparing.
 //!
-//! Compact (about 100 bytes an entry), frozen once built by [`crate::TreeBuilder`], and always in
-//! one order: nodes are numbered depth first with names in byte order, so the same hierarchy gives
-//! the same tree whatever order its source was read in.
+//! Compact (about 100 bytes an entry), immutable once built by [`crate::TreeBuilder`], and always
+//! in one order: nodes are numbered depth first with names in byte order, so the same hierarchy
+//! gives the same tree whatever the order of its source.
 
 use crate::{ContentId, DeviceNumber, FileType, ImagePath, Meta, Name, Xattrs};
 
-/// A node of a [`Tree`], by number: 0 is the root, parents come before their children.
+/// Number of a node of a [`Tree`]: 0 is the root, parents precede their children.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct NodeId(pub u32);
 
@@ -20,7 +20,7 @@ impl NodeId {
     }
 }
 
-/// A set of extended attributes of a [`Tree`], by number; equal sets have equal numbers.
+/// Number of a set of extended attributes of a [`Tree`]; equal sets have equal numbers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct XattrsId(pub u32);
 
@@ -54,7 +54,7 @@ pub enum NodeKind {
 }
 
 impl NodeKind {
-    /// The type without its details.
+    /// Returns the type.
     pub fn file_type(&self) -> FileType {
         match self {
             NodeKind::Directory => FileType::Directory,
@@ -68,7 +68,7 @@ impl NodeKind {
     }
 }
 
-/// One file of any type. Several entries may name it (hard links), but never a directory.
+/// File of any type. Several entries may refer to it (hard links), but never to a directory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Node {
     /// Type and its details.
@@ -77,12 +77,11 @@ pub struct Node {
     pub meta: Meta,
     /// Extended attributes.
     pub xattrs: XattrsId,
-    /// Link count as Linux shows it: entries that name it; for a directory 2 plus its
-    /// subdirectories.
+    /// Link count as Linux reports it: number of entries that refer to the node; for a directory 2
+    /// plus its subdirectories.
     pub links: u32,
-    /// Directory of the first entry that names it; the root's is the root.
+    /// Directory of `first_entry`; the root's is the root.
     pub(crate) parent: NodeId,
-    /// That entry.
     pub(crate) first_entry: u32,
 }
 
@@ -92,22 +91,22 @@ impl Node {
         matches!(self.kind, NodeKind::Directory)
     }
 
-    /// The directory of the first entry that names this node; the root's parent is the root.
+    /// Returns the directory of the node's first entry; the root's parent is the root.
     pub fn parent(&self) -> NodeId {
         self.parent
     }
 }
 
-/// A name in a directory and what it names.
+/// Entry of a directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Entry<'a> {
-    /// The name, checked.
+    /// Valid name.
     pub name: &'a [u8],
-    /// The node.
+    /// Node that the name refers to.
     pub node: NodeId,
 }
 
-/// Place of a name among all names of a tree: start (48 bits) and length in 8 bytes.
+/// Range of a name within all names of a tree: start (48 bits) and length in 8 bytes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct NamePlace {
     start_low: u32,
@@ -116,14 +115,12 @@ pub(crate) struct NamePlace {
 }
 
 impl NamePlace {
-    /// Adds a name to `names`.
     pub(crate) fn add(names: &mut Vec<u8>, name: &[u8]) -> Self {
         let start = names.len() as u64;
         names.extend_from_slice(name);
         NamePlace { start_low: start as u32, start_high: (start >> 32) as u16, len: name.len() as u8 }
     }
 
-    /// The name, given all.
     pub(crate) fn of(self, names: &[u8]) -> &[u8] {
         let start = u64::from(self.start_high) << 32 | u64::from(self.start_low);
         &names[start as usize..][..usize::from(self.len)]
@@ -136,7 +133,6 @@ pub(crate) struct EntryRow {
     pub node: NodeId,
 }
 
-/// Range of a directory's entries in the table of entries.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct DirRow {
     pub node: NodeId,
@@ -144,20 +140,20 @@ pub(crate) struct DirRow {
     pub entries_end: u32,
 }
 
-/// A frozen file hierarchy.
+/// Immutable file hierarchy.
 #[derive(Debug)]
 pub struct Tree {
     pub(crate) nodes: Vec<Node>,
     pub(crate) entries: Vec<EntryRow>,
     pub(crate) names: Vec<u8>,
-    /// One row a directory, by rising node number.
+    /// Ascending by node number.
     pub(crate) dirs: Vec<DirRow>,
     /// Set 0 is empty.
     pub(crate) xattr_sets: Vec<Xattrs>,
 }
 
 impl Tree {
-    /// A node by its number. Panics if the number is not this tree's.
+    /// Returns a node. Panics if the number is not of this tree.
     pub fn node(&self, id: NodeId) -> &Node {
         &self.nodes[id.index()]
     }
@@ -172,12 +168,13 @@ impl Tree {
         self.entries.len()
     }
 
-    /// Every node in order.
+    /// Iterates over all nodes in order.
     pub fn nodes(&self) -> impl ExactSizeIterator<Item = (NodeId, &Node)> {
         self.nodes.iter().enumerate().map(|(index, node)| (NodeId(index as u32), node))
     }
 
-    /// The entries of a directory in byte order of their names; nothing for other nodes.
+    /// Iterates over the entries of a directory in byte order of their names; empty for other
+    /// nodes.
     pub fn entries(&self, dir: NodeId) -> impl ExactSizeIterator<Item = Entry<'_>> + DoubleEndedIterator {
         let rows = match self.dirs.binary_search_by_key(&dir, |row| row.node) {
             Ok(found) => {
@@ -200,12 +197,12 @@ impl Tree {
         rows.binary_search_by(|row| self.name(row).cmp(name)).ok().map(|index| rows[index].node)
     }
 
-    /// Finds a path; symbolic links are not followed.
+    /// Finds a path, without following symbolic links.
     pub fn find(&self, path: &ImagePath) -> Option<NodeId> {
         path.names().try_fold(NodeId::ROOT, |dir, name| self.lookup(dir, name.as_bytes()))
     }
 
-    /// The path of the first entry that names a node.
+    /// Returns the path of a node's first entry.
     pub fn path(&self, id: NodeId) -> ImagePath {
         let mut names = Vec::new();
         let mut at = id;
@@ -221,32 +218,32 @@ impl Tree {
         path
     }
 
-    /// The name in the first entry that names a node; empty for the root.
+    /// Returns the name of a node's first entry; empty for the root.
     pub fn first_name(&self, id: NodeId) -> &[u8] {
         if id == NodeId::ROOT { &[] } else { self.name(&self.entries[self.node(id).first_entry as usize]) }
     }
 
-    /// A set of extended attributes.
+    /// Returns a set of extended attributes.
     pub fn xattrs(&self, id: XattrsId) -> &Xattrs {
         &self.xattr_sets[id.0 as usize]
     }
 
-    /// Every distinct set, the empty one first.
+    /// Returns all distinct sets, the empty one first.
     pub fn xattr_sets(&self) -> &[Xattrs] {
         &self.xattr_sets
     }
 
-    /// Every name from the root down, parents before children, names in byte order; hard links come
-    /// each time. The root comes first, with an empty path.
+    /// Iterates over all names from the root down, parents before children, names in byte order;
+    /// each hard link separately. The root comes first, with an empty path.
     pub fn walk(&self) -> Walk<'_> {
         Walk { tree: self, path: ImagePath::root(), open: Vec::new(), next: Some(NodeId::ROOT) }
     }
 
-    /// Sum of the lengths of all files, each node once.
+    /// Returns the total length of all files, each node once.
     pub fn bytes_total(&self) -> u64 {
         let lens =
             self.nodes.iter().map(|node| if let NodeKind::File { len, .. } = node.kind { len } else { 0 });
-        // Two sparse files may be longer than there are numbers.
+        // The lengths of two sparse files may overflow.
         lens.fold(0, u64::saturating_add)
     }
 
@@ -256,17 +253,17 @@ impl Tree {
     }
 }
 
-/// See [`Tree::walk`].
+/// Iterator of [`Tree::walk`].
 pub struct Walk<'a> {
     tree: &'a Tree,
     path: ImagePath,
-    /// Entries still to come of each directory from the root down.
+    /// Remaining entries of each directory from the root down.
     open: Vec<(u32, u32)>,
     next: Option<NodeId>,
 }
 
 impl Walk<'_> {
-    /// Path and node of the next entry. Not an `Iterator` so that the path is lent, not copied.
+    /// Returns path and node of the next entry. Not an `Iterator`, because the path is borrowed.
     #[allow(clippy::should_implement_trait)]
     pub fn next(&mut self) -> Option<(&ImagePath, NodeId)> {
         if let Some(root) = self.next.take() {
@@ -287,7 +284,7 @@ impl Walk<'_> {
                 self.enter(row.node);
                 return Some((&self.path, row.node));
             }
-            // The path is popped on the way in to the next call by an empty directory.
+            // The next call pops the path, as at the end of an empty directory.
             self.open.push((0, 0));
             return Some((&self.path, row.node));
         }

@@ -1,12 +1,12 @@
-//! A bounded cache of metadata that was read and verified: blocks, tree nodes, inodes.
+//! A bounded cache of verified metadata: blocks, tree nodes, inodes.
 
 use packfs_core::Result;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Sets of entries, so that threads rarely wait for each other.
+/// Number of sets, so that threads rarely wait for each other.
 const SET_COUNT: u64 = 64;
 
-/// Entries by key, within a limit in bytes. Errors are not kept.
+/// Entries by key, within a limit in bytes. Errors are not cached.
 pub struct BlockCache<T> {
     sets: Vec<Mutex<Set<T>>>,
     /// Entries longer than the share of a set, within the limit of the cache.
@@ -15,7 +15,7 @@ pub struct BlockCache<T> {
     bytes_max: usize,
 }
 
-/// Entries that share a lock; the one used last stands last.
+/// Entries that share a lock; the most recently used one is the last.
 struct Set<T> {
     entries: Vec<Kept<T>>,
     bytes: usize,
@@ -28,8 +28,8 @@ struct Kept<T> {
 }
 
 impl<T> BlockCache<T> {
-    /// Makes a cache of at most so many bytes, and as many again for entries longer than a 64th of
-    /// them. The longest entry used last is kept whatever its length.
+    /// Returns a cache of at most `bytes_max` bytes, and as many again for entries longer than a
+    /// 64th of them. The most recently used long entry is kept whatever its length.
     pub fn new(bytes_max: usize) -> Self {
         let set = || Mutex::new(Set { entries: Vec::new(), bytes: 0 });
         let sets: Vec<_> = (0..SET_COUNT).map(|_| set()).collect();
@@ -37,21 +37,21 @@ impl<T> BlockCache<T> {
         BlockCache { sets, large: set(), set_bytes_max, bytes_max }
     }
 
-    /// Returns the entry of `key`; one that is missing is made by `load`, which returns it with its
-    /// size in bytes. Two threads that miss the same entry may both load it.
+    /// Returns the entry of `key`; `load` returns a missing one with its size in bytes. Two threads
+    /// that miss the same entry may both load it.
     ///
     /// Errors: those of `load`.
     pub fn get_or(&self, key: u64, load: impl FnOnce() -> Result<(T, usize)>) -> Result<Arc<T>> {
         self.get_or_if(key, |_| true, load)
     }
 
-    /// Returns the entry of `key`, if it is kept.
+    /// Returns the entry of `key`, if it is cached.
     pub fn get(&self, key: u64) -> Option<Arc<T>> {
         self.set(key).and_then(|mut set| set.get(key)).or_else(|| self.large().get(key))
     }
 
-    /// Returns the entry of `key` as [`BlockCache::get_or`] does, and loads it anew in place of one
-    /// that is not `wanted`.
+    /// Returns the entry of `key` as [`BlockCache::get_or`] does, and replaces one that is not
+    /// `wanted`.
     ///
     /// Errors: those of `load`.
     pub fn get_or_if(

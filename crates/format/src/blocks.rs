@@ -1,4 +1,4 @@
-//! Data in blocks: files are cut by input, so many bytes each (SquashFS, cramfs, zisofs, cloop).
+//! Data in blocks: files are cut by input length (SquashFS, cramfs, zisofs, cloop).
 
 use crate::{DataKind, FilePlace, Placed};
 use packfs_codec::CodecSettings;
@@ -17,30 +17,30 @@ impl DataKind for Blocks {
     type Placed = BlocksPlaced;
 }
 
-/// The plan of blocks.
+/// Plan of blocks.
 #[derive(Clone, Debug)]
 pub struct BlockPlan {
     /// Bytes of input in each block but the last of a file.
     pub block_len: u32,
-    /// Codec of the blocks of files; `None` stores them.
+    /// Codec of the blocks of files; `None`: uncompressed.
     pub block_codec: Option<CodecSettings>,
-    /// Codec of shared blocks; `None` stores them.
+    /// Codec of shared blocks; `None`: uncompressed.
     pub shared_codec: Option<CodecSettings>,
     /// Storage of blocks that do not shrink.
     pub incompressible: Incompressible,
-    /// Each file starts at a multiple of so many bytes of the image; what is left free is zero.
+    /// Alignment of files in the image, in bytes; gaps are zero.
     pub file_align: u32,
-    /// Each file in one run ([`BlockForm::Flat`]) starts at a multiple of so many bytes, too.
+    /// Additional alignment of files in one run ([`BlockForm::Flat`]).
     pub flat_align: u32,
-    /// Room before each file's blocks.
+    /// Space before each file's blocks.
     pub lead: Option<Lead>,
-    /// Parts of files that are stored once.
+    /// Data of files that is stored once.
     pub sharing: BlockSharing,
 }
 
 impl BlockPlan {
-    /// The plan of blocks of this length and codec where files share nothing but as wholes, and
-    /// start anywhere.
+    /// Returns the plan of blocks of this length and codec without sharing of parts, and without
+    /// alignment.
     pub fn new(block_len: u32, codec: Option<CodecSettings>) -> Self {
         BlockPlan {
             block_len,
@@ -58,30 +58,29 @@ impl BlockPlan {
 /// Storage of one file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BlockStorage {
-    /// Blocks of its own, the last of which may be short.
+    /// Separate blocks, the last of which may be short.
     Blocks,
-    /// Blocks of its own; what does not fill one shares a block with other files' tails (a SquashFS
-    /// fragment).
+    /// Separate blocks; the rest shares a block with other files' tails (a SquashFS fragment).
     SharedTail,
-    /// One run, not compressed whatever a codec would save, such as for what firmware loads or
-    /// processors execute.
+    /// One uncompressed run, whatever a codec would save, such as for boot images and execution in
+    /// place.
     Flat,
 }
 
-/// Data that different files may share. Each value allows all that those before it allow.
+/// Data that different files may share. Each value includes those before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum BlockSharing {
-    /// Nothing.
+    /// Whole files only.
     Files,
     /// All blocks of a file may be a run of another's.
     Runs,
-    /// The tail of such a file may lie in a shared block, whatever its [`BlockStorage`] is, and a
-    /// tail that goes to a shared block may be a part of another file's own block instead.
+    /// The tail of such a file may be in a shared block, whatever its [`BlockStorage`] is, and a
+    /// tail for a shared block may be a part of another file's own block instead.
     RunsAndTails,
 }
 
-/// Room before the blocks of each file that has any, which the format fills itself once it is
-/// known how long they are.
+/// Space before the blocks of each nonempty file, which the format fills once their lengths are
+/// known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lead {
     /// Bytes for each file.
@@ -91,27 +90,27 @@ pub struct Lead {
 }
 
 impl Lead {
-    /// Returns its length before so many blocks, in bytes.
+    /// Length before `block_count` blocks, in bytes.
     pub fn len(self, block_count: u64) -> u64 {
         u64::from(self.per_block_len).saturating_mul(block_count).saturating_add(self.fixed_len.into())
     }
 
-    /// Returns true if there is none before so many blocks.
+    /// True if no space is reserved before `block_count` blocks.
     pub fn is_empty(self, block_count: u64) -> bool {
         self.len(block_count) == 0
     }
 }
 
-/// Treatment of blocks that a codec does not make smaller.
+/// Treatment of incompressible blocks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Incompressible {
-    /// Each is stored uncompressed: an image tells such blocks from others.
+    /// Each is stored uncompressed: the image records the form of each block.
     #[default]
     StoreBlock,
-    /// Each is encoded like any other, and larger than it was: an image holds encoded blocks only.
+    /// Each is encoded like any other, and larger than before: the image only has encoded blocks.
     Encode,
-    /// A file of which a sample does not shrink is stored uncompressed, in one run
-    /// ([`BlockForm::Flat`]) without a [`Lead`]; each block of any other file is encoded.
+    /// A file whose sample does not shrink is stored uncompressed, in one run ([`BlockForm::Flat`])
+    /// without a [`Lead`]; each block of any other file is encoded.
     StoreFile,
 }
 
@@ -125,21 +124,21 @@ pub struct StoredBlock {
 }
 
 impl StoredBlock {
-    /// A block of zeros, of which nothing is stored.
+    /// A block of zeros, which is not stored.
     pub const HOLE: StoredBlock = StoredBlock { stored_len: 0, compressed: false };
 }
 
 /// Form in which a file was stored.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum BlockForm {
-    /// In [`BlocksPlaced::blocks`], one after the other.
+    /// In [`BlocksPlaced::blocks`], in sequence.
     #[default]
     Blocks,
-    /// Uncompressed, in one run from [`FilePlace::start`] on.
+    /// Uncompressed, in one run at [`FilePlace::start`].
     Flat,
 }
 
-/// The place of a tail in a block that several files share.
+/// Position of a tail in a shared block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SharedTail {
     /// Index into [`BlocksPlaced::shared`], or after its end into [`BlocksPlaced::borrowed`].
@@ -148,16 +147,16 @@ pub struct SharedTail {
     pub offset: u32,
 }
 
-/// Places of blocks.
+/// Positions of blocks.
 #[derive(Debug, Default)]
 pub struct BlocksPlaced {
     /// Blocks of all files.
     pub blocks: Vec<StoredBlock>,
     /// Shared blocks: offset in the image and length.
     pub shared: Vec<(u64, StoredBlock)>,
-    /// Blocks of files that hold the tails of others, too: offset in the image and length.
+    /// Blocks of files that contain tails of others: offset in the image and length.
     pub borrowed: Vec<(u64, StoredBlock)>,
-    /// Number of files whose blocks all are a run of another's.
+    /// Number of files whose blocks are all a run of another's.
     pub run_files: u64,
     /// Bytes in those blocks.
     pub run_bytes: u64,
@@ -168,7 +167,7 @@ pub struct BlocksPlaced {
 }
 
 impl Placed<Blocks> {
-    /// Returns the leads that were left free, in no order.
+    /// Returns the reserved leads, in unspecified order.
     pub fn leads(&self, lead: Option<Lead>) -> impl Iterator<Item = Range<u64>> {
         let has_lead = |place: &&FilePlace<Blocks>| place.form == BlockForm::Blocks && place.count > 0;
         let range = move |place: &FilePlace<Blocks>| {
@@ -182,7 +181,7 @@ impl Placed<Blocks> {
         &self.data.blocks[place.rows()]
     }
 
-    /// Returns how many bytes of a file of `len` bytes are holes, given the length of blocks.
+    /// Returns the bytes of holes in a file of `len` bytes, given the length of blocks.
     pub fn hole_len(&self, place: &FilePlace<Blocks>, block_len: u64, len: u64) -> u64 {
         let holes = self.blocks_of(place).iter().zip(0_u64..).filter(|(block, _)| block.stored_len == 0);
         let hole_len = |index: u64| len.saturating_sub(index.saturating_mul(block_len)).min(block_len);

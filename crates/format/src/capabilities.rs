@@ -1,17 +1,17 @@
-//! Metadata that images of a format hold, as data: losses, verification and fidelity derive from
-//! it.
+//! Metadata that a format can represent: losses, verification, and fidelity derive from it.
 
 use packfs_core::{DeviceNumber, FileType, Losses, Node, NodeId, NodeKind, Owner, Timestamp, Tree, Xattrs};
 
-/// Modification times that an image holds.
+const SPLIT_LINKS: &str = "hard links become separate files, which share their data";
+
+/// Modification times that an image can store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Times {
-    /// None of the tree: the image has times of its own.
+    /// None; the image has its own times.
     Unheld,
     /// Midnight of 1970-01-01 only.
     Epoch,
-    /// Whole seconds from `min` to `max`, since 1970; the nearest of them stands for any other
-    /// time.
+    /// Whole seconds from `min` to `max`, since 1970; other times become the nearest of them.
     Seconds {
         /// First second.
         min: i64,
@@ -22,46 +22,46 @@ pub enum Times {
         /// Day of the last second.
         last_day: &'static str,
     },
-    /// All, to the nanosecond.
+    /// All, with nanoseconds.
     Nanoseconds,
 }
 
 impl Times {
-    /// Seconds since 1970 in 32 bits without a sign.
+    /// Unsigned 32-bit seconds since 1970.
     pub const UNSIGNED_32: Times =
         Times::Seconds { min: 0, max: u32::MAX as i64, first_year: "1970", last_day: "2106-02-07" };
 }
 
-/// Several names of one file.
+/// Storage of hard links.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Links {
-    /// An image says so.
+    /// Hard links.
     Held,
-    /// Each becomes a file of its own, which readers hardly notice: a loss that is mentioned.
+    /// Separate files, which readers hardly notice: a loss that is reported.
     Split,
-    /// Each becomes a file of its own: a loss that is refused unless it is accepted.
+    /// Separate files: a loss that is refused unless it is accepted.
     SplitIfAccepted,
 }
 
-/// A kind of extended attributes that is left out.
+/// A kind of extended attributes that is omitted.
 #[derive(Clone, Copy, Debug)]
 pub struct XattrLoss {
-    /// The loss in words.
+    /// Description of the loss.
     pub what: &'static str,
-    /// True if an attribute of this name and value is left out.
+    /// True if an attribute with this name and value is omitted.
     pub concerns: fn(&[u8], &[u8]) -> bool,
 }
 
-/// Every extended attribute is left out.
+/// All extended attributes are omitted.
 pub const NO_XATTRS: &[XattrLoss] =
     &[XattrLoss { what: "extended attributes are left out", concerns: |_, _| true }];
 
-/// Metadata that an image holds of a tree.
+/// Metadata of a tree that an image can represent.
 #[derive(Clone, Copy, Debug)]
 pub struct Capabilities {
     /// Modification times.
     pub times: Times,
-    /// Types of nodes that have no time of their own, but that of the image.
+    /// Types of nodes without a separate time; they have that of the image.
     pub timeless: &'static [FileType],
     /// Bits of a user and of a group.
     pub owner_bits: (u32, u32),
@@ -71,13 +71,13 @@ pub struct Capabilities {
     pub links: Links,
     /// Extended attributes that are left out.
     pub xattr_losses: &'static [XattrLoss],
-    /// True if readers take files that share data for one file, with the mode and owner of the name
-    /// that was looked at first.
+    /// True if readers identify files by their data, with the mode and owner of the first name they
+    /// read.
     pub data_identifies_files: bool,
 }
 
 impl Capabilities {
-    /// Everything is held.
+    /// Represents everything.
     pub const ALL: Capabilities = Capabilities {
         times: Times::Nanoseconds,
         timeless: &[],
@@ -88,8 +88,8 @@ impl Capabilities {
         data_identifies_files: false,
     };
 
-    /// Returns the time that an image says of a node of a type with this time; `None` if it says
-    /// another of its own choice.
+    /// Returns the time that an image stores for a node of this type and time; `None` if it stores
+    /// an unrelated one.
     pub fn held_time(&self, file_type: FileType, time: Timestamp) -> Option<Timestamp> {
         match self.times {
             _ if self.timeless.contains(&file_type) => None,
@@ -100,12 +100,12 @@ impl Capabilities {
         }
     }
 
-    /// Returns the owner that an image says of a node with this owner.
+    /// Returns the owner that an image stores for this owner.
     pub fn held_owner(&self, owner: Owner) -> Owner {
         Owner { uid: low_bits(owner.uid, self.owner_bits.0), gid: low_bits(owner.gid, self.owner_bits.1) }
     }
 
-    /// Returns the number that an image says of a device with this number.
+    /// Returns the device number that an image stores for this number.
     pub fn held_device(&self, number: DeviceNumber) -> DeviceNumber {
         DeviceNumber {
             major: low_bits(number.major, self.device_bits.0),
@@ -113,23 +113,23 @@ impl Capabilities {
         }
     }
 
-    /// Returns true if an image can say that several names are one file.
+    /// True if an image can represent hard links.
     pub fn holds_links(&self) -> bool {
         self.links == Links::Held
     }
 
-    /// Returns true if an image can hold an extended attribute.
+    /// True if an image can represent an extended attribute.
     pub fn holds_xattr(&self, name: &[u8], value: &[u8]) -> bool {
         !self.xattr_losses.iter().any(|loss| (loss.concerns)(name, value))
     }
 
-    /// Returns a key that two files of the same contents must have in common to share data:
-    /// everything that readers would take from one of them for both.
+    /// Returns a key that two files with equal contents must have in common to share data: the
+    /// attributes that readers would take from one of them for both.
     pub fn sharing_key(&self, node: &Node) -> Option<(u16, Owner)> {
         self.data_identifies_files.then(|| (node.meta.mode, self.held_owner(node.meta.owner)))
     }
 
-    /// Adds the losses of a tree that follow from all this.
+    /// Adds the losses of a tree that follow from the capabilities.
     pub fn find_losses(&self, tree: &Tree, losses: &mut Losses<'_>) {
         self.find_lost_numbers(tree, losses);
         for loss in self.xattr_losses {
@@ -138,11 +138,10 @@ impl Capabilities {
             losses.refused(loss.what, |id| sets[tree.node(id).xattrs.0 as usize]);
         }
         let is_linked = |id: NodeId| !tree.node(id).is_dir() && tree.node(id).links > 1;
-        let what = "hard links become files of their own, which share their data";
         match self.links {
             Links::Held => {}
-            Links::Split => losses.tolerable(what, is_linked),
-            Links::SplitIfAccepted => losses.refused(what, is_linked),
+            Links::Split => losses.tolerable(SPLIT_LINKS, is_linked),
+            Links::SplitIfAccepted => losses.refused(SPLIT_LINKS, is_linked),
         }
         self.find_lost_times(tree, losses);
     }
@@ -187,7 +186,7 @@ fn low_bits(number: u32, bits: u32) -> u32 {
 }
 
 fn cut(what: &str, bits: u32) -> String {
-    // Thousands are set apart, as in all messages.
+    // Thousands have separators, as in all messages.
     let most = match low_bits(u32::MAX, bits) {
         most @ 1000..1_000_000 => format!("{},{:03}", most / 1000, most % 1000),
         most => most.to_string(),

@@ -1,4 +1,4 @@
-//! Data in clusters: files are cut by output, each cluster filled with as much input as fits
+//! Data in clusters: files are cut by output length, each cluster filled with as much input as fits
 //! (EROFS).
 
 use crate::{DataKind, FilePlace, Placed};
@@ -18,24 +18,24 @@ impl DataKind for Clusters {
     type Placed = ClustersPlaced;
 }
 
-/// The plan of clusters.
+/// Plan of clusters.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClusterPlan {
-    /// Unit in which the format addresses data, in bytes, a power of two: what is stored starts at
-    /// a multiple of it, and is filled up to one with zeros, unless [`ClusterPlan::byte_aligned`].
+    /// Unit in which the format addresses data, in bytes, a power of two: stored data is aligned to
+    /// it, and padded with zeros, unless [`ClusterPlan::byte_aligned`].
     pub block_len: u32,
     /// Ways to store files; [`ClusterStorage::recipe`] is an index.
     pub recipes: Vec<Recipe>,
     /// Recipe of the packed stream (shared tails), an index into `recipes`.
     pub packed_recipe: u16,
-    /// A file is compressed in segments of so many bytes, on their own, so that one file keeps many
-    /// threads busy; a long file may have longer ones, of a multiple of this.
+    /// Length of the segments of a file that are compressed independently, so that one file keeps
+    /// several threads busy; long files may have longer ones, of a multiple of this.
     pub segment_len: u64,
     /// Allows compressed clusters to start and end at any byte.
     pub byte_aligned: bool,
     /// Allows files to share parts of their clusters (partial references), not only whole files.
     pub share_ranges: bool,
-    /// Most bytes of a file that one compressed cluster may hold.
+    /// Maximum decoded length of a compressed cluster.
     pub decoded_len_max: u32,
     /// Deduplicates shared tails against the packed stream.
     pub share_tails: bool,
@@ -43,25 +43,24 @@ pub struct ClusterPlan {
     /// offset in its block as in the file's (interlaced). Not with `share_ranges` or
     /// `byte_aligned`.
     pub interlaced: bool,
-    /// The format keeps uncompressed tails of flat files up to this length beside their inodes. It
-    /// is asked where a file with a recipe of clusters turns out to be flat: a longer tail has a
-    /// block of its own, or goes to the packed stream if that was requested and the block would be
-    /// wasted.
+    /// Maximum length of uncompressed inline tails of flat files. Applies to a file with a recipe
+    /// of clusters that becomes flat: a longer tail has a separate block, or goes to the packed
+    /// stream if that was requested and the block would be wasted.
     pub inline_flat_max: u32,
-    /// Storage of files with long holes; `None`: as that of others.
+    /// Storage of files with long holes; `None`: the same as others.
     pub sparse: Option<SparsePlan>,
 }
 
-/// Storage of files of which the source knows that they are mostly holes: the engine gives such a
-/// file a recipe of chunks ([`Recipe::Chunks`]), of the length by which data and map take least
-/// together.
+/// Storage of files whose source reports mostly holes: the engine gives such a file a recipe of
+/// chunks ([`Recipe::Chunks`]), of the length that minimizes data and map together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SparsePlan {
-    /// Bytes that a row of a map of chunks takes.
+    /// Length of a row of a chunk map, in bytes.
     pub row_len: u64,
     /// Longest chunk, in bytes, a power of two.
     pub chunk_len_max: u64,
-    /// Longest file with a recipe of clusters, in bytes: longer ones have an index without end.
+    /// Longest file with a recipe of clusters, in bytes: the index of longer ones would be too
+    /// large.
     pub clusters_len_max: u64,
 }
 
@@ -70,19 +69,18 @@ pub struct SparsePlan {
 pub enum Recipe {
     /// Uncompressed, in one run.
     Flat {
-        /// A file that its source knows to have holes is stored as chunks of so many bytes in their
-        /// place ([`FileForm::Chunks`]), a power of two, if [`crate::Plan::holes`]; `None`: holes
-        /// are stored as zeros.
+        /// Length of the chunks, a power of two, in which a file with known holes is stored
+        /// ([`FileForm::Chunks`]), if [`crate::Plan::holes`]; `None`: holes are stored as zeros.
         sparse_chunk_len: Option<u64>,
     },
     /// Uncompressed, in chunks of a power of two bytes; equal chunks are stored once, chunks of
-    /// zeros not at all.
+    /// zeros are not stored.
     Chunks {
         /// Bytes in each chunk but the last.
         chunk_len: u64,
     },
-    /// Compressed clusters; parts that do not shrink are stored uncompressed, and so are whole
-    /// files that save nothing.
+    /// Compressed clusters; incompressible parts are stored uncompressed, and so are whole files
+    /// without a saving.
     Clusters(ClusterRecipe),
 }
 
@@ -91,10 +89,10 @@ pub enum Recipe {
 pub struct ClusterRecipe {
     /// The codec.
     pub codec: CodecSettings,
-    /// Another codec, for each cluster that it makes hardly larger: one that is quicker to decode.
+    /// Another codec that decodes faster, for each cluster that it hardly makes larger.
     pub second: Option<CodecSettings>,
-    /// Most stored bytes of one cluster, a multiple of the block; or, with
-    /// [`ClusterPlan::byte_aligned`], bytes of input.
+    /// Maximum stored length of one cluster, a multiple of the block; or, with
+    /// [`ClusterPlan::byte_aligned`], length of its input.
     pub cluster_len: u32,
 }
 
@@ -108,14 +106,14 @@ impl ClusterRecipe {
 /// Storage of a file's tail, the part that does not fill a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tail {
-    /// A short block of its own.
+    /// A separate short block.
     Own,
     /// Shares a block, or the packed stream, with other files' tails (a SquashFS fragment).
     Shared,
-    /// Shared, and not only the tail but all of the file.
+    /// Shared, and not only the tail but the whole file.
     SharedWhole,
-    /// Kept for the format, which stores it beside the file's inode, if it is shorter than a block;
-    /// of a file with a recipe of clusters, if it is at least 32 bytes shorter.
+    /// Left to the format, which stores it inline, if it is shorter than a block; of a file with a
+    /// recipe of clusters, if it is at least 32 bytes shorter.
     Inline,
 }
 
@@ -124,23 +122,22 @@ pub enum Tail {
 pub struct ClusterStorage {
     /// Storage of its tail.
     pub tail: Tail,
-    /// The way it is stored: an index into [`ClusterPlan::recipes`].
+    /// Recipe: an index into [`ClusterPlan::recipes`].
     pub recipe: u16,
-    /// The first of the files for data ([`crate::AnyLayout::Clusters`]) that it may lie in; 0 where
-    /// there is at most one.
+    /// First data file ([`crate::AnyLayout::Clusters`]) that it may use; 0 if there is at most one.
     pub data_file: u16,
 }
 
-/// The place of a tail.
+/// Position of a tail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TailPlace {
-    /// In the packed stream: the bytes from the last cluster's end on, or all bytes of the file.
+    /// In the packed stream: the bytes after the last cluster, or the whole file.
     Packed {
         /// First byte within the packed stream.
         offset: u64,
     },
-    /// Kept for the format, which reads it from [`ClustersPlaced::tails`]: the bytes from the last
-    /// cluster's end on.
+    /// Left to the format, which reads it from [`ClustersPlaced::tails`]: the bytes after the last
+    /// cluster.
     Inline(InlineTail),
 }
 
@@ -155,7 +152,7 @@ pub struct InlineTail {
     pub compressed: bool,
 }
 
-/// The stored bytes of inline tails, kept until the format has a place for them.
+/// Stored bytes of inline tails, kept until the format writes them.
 pub trait InlineTails: Debug + Send {
     /// Appends the [`InlineTail::stored_len`] bytes of a tail to `out`. Errors: `Io`.
     fn read(&self, tail: InlineTail, out: &mut Vec<u8>) -> Result<()>;
@@ -171,20 +168,19 @@ impl InlineTails for NoTails {
     }
 }
 
-/// Form in which the bytes of a file from its start on are stored, but for its tail. Files that
-/// share their data share its form, whatever was planned for them.
+/// Form of a file without its tail. Files that share data share its form, whatever was planned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FileForm {
-    /// Uncompressed, in one run from [`FilePlace::start`] on. A tail is inline and not compressed.
+    /// Uncompressed, in one run at [`FilePlace::start`]. A tail is inline and not compressed.
     Flat,
     /// In [`ClustersPlaced::clusters`], as chunks of one length.
     Chunks {
         /// Base-2 logarithm of the bytes in each chunk but the last.
         chunk_bits: u8,
     },
-    /// In [`ClustersPlaced::clusters`], each holding what it holds.
+    /// In [`ClustersPlaced::clusters`], of any length.
     Clusters {
-        /// Index into [`ClusterPlan::recipes`] of the recipe that they were made by.
+        /// Index of their recipe in [`ClusterPlan::recipes`].
         recipe: u16,
     },
 }
@@ -198,37 +194,34 @@ impl Default for FileForm {
 /// The form of a cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ClusterForm {
-    /// Nothing is stored: zeros. Only in [`FileForm::Chunks`], and in [`FileForm::Clusters`] with
-    /// [`ClusterPlan::byte_aligned`]; elsewhere long runs of zeros are clusters that share one
+    /// Zeros, which are not stored. Only in [`FileForm::Chunks`], and in [`FileForm::Clusters`]
+    /// with [`ClusterPlan::byte_aligned`]; elsewhere long runs of zeros are clusters that share one
     /// stored cluster.
     Hole,
-    /// Bytes as they are, a run of any length, block after block without gap; only the last may be
-    /// short. Each of the blocks is a cluster of its own where a format's plain clusters are one
-    /// block.
+    /// Uncompressed bytes, a run of any length, in contiguous blocks; only the last may be short.
+    /// Each of the blocks is a separate cluster if a format's plain clusters are one block.
     Plain,
-    /// Bytes as they are, in one block, rotated so that each has the same offset in it as in the
+    /// Uncompressed bytes in one block, rotated so that each has the same offset in it as in the
     /// file's. Only in merged images, whose files were interlaced one by one; see
     /// [`ClusterPlan::interlaced`].
     Rotated,
-    /// Compressed, as [`ClusterStorage::recipe`] says; the file's bytes are all that it decodes to.
+    /// Compressed according to [`ClusterStorage::recipe`]; the file has all of the decoded bytes.
     /// Clusters with the same offset are one stored cluster.
     Compressed,
-    /// Compressed, and more than this file's bytes: it shares the beginning of another file's
-    /// cluster.
+    /// Compressed, with more than this file's bytes: it shares the start of another file's cluster.
     CompressedPart,
 }
 
-/// A run of a file's bytes in one stored cluster, or in a run of plain blocks or chunks stored one
-/// after the other.
+/// A run of a file's bytes in one stored cluster, or in contiguous plain blocks or chunks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cluster {
-    /// Offset of the first block in the image, leading zeros included; 0 for a hole.
+    /// Offset of the first block in the image, including leading zeros; 0 for a hole.
     pub offset: u64,
-    /// Bytes of the file; of holes there may be any number. In [`FileForm::Chunks`] a multiple of
-    /// the chunk but for the last of a file.
+    /// Bytes of the file; any number for holes. In [`FileForm::Chunks`] a multiple of the chunk
+    /// except for the last of a file.
     pub len: u64,
-    /// Number of stored bytes, without the zeros that fill up the block; those precede compressed
-    /// bytes and follow plain ones.
+    /// Number of stored bytes, without the zeros that pad the block; those precede compressed bytes
+    /// and follow plain ones.
     pub stored_len: u32,
     /// Its form.
     pub form: ClusterForm,
@@ -236,18 +229,18 @@ pub struct Cluster {
     pub second: bool,
 }
 
-/// A file of data, one of those that follow each other in the row of places.
+/// A data file; data files are addressed as if concatenated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PlacedFile {
-    /// Its start in the row: the end of the file before, padding included.
+    /// Its start in the concatenation: the end of the previous file, including padding.
     pub start: u64,
-    /// End of its data in the row.
+    /// End of its data in the concatenation.
     pub end: u64,
     /// Hash of its data.
     pub hash: u128,
 }
 
-/// Places of clusters.
+/// Positions of clusters.
 #[derive(Debug)]
 pub struct ClustersPlaced {
     /// Clusters of all files, and of the packed stream.
@@ -256,9 +249,9 @@ pub struct ClustersPlaced {
     pub packed: Option<(FilePlace<Clusters>, u64)>,
     /// The inline tails.
     pub tails: Box<dyn InlineTails>,
-    /// Hash of all data, as it is stored.
+    /// Hash of all data as stored.
     pub hash: u128,
-    /// The files of data, where it does not lie in the image.
+    /// Data files; empty if data is in the image.
     pub files: Vec<PlacedFile>,
 }
 
@@ -280,7 +273,7 @@ impl Placed<Clusters> {
         &self.data.clusters[place.rows()]
     }
 
-    /// Returns how many bytes of a file are holes.
+    /// Returns the bytes of holes in a file.
     pub fn hole_len(&self, place: &FilePlace<Clusters>) -> u64 {
         let holes = self.clusters_of(place).iter().filter(|row| row.form == ClusterForm::Hole);
         holes.fold(0, |sum, row| sum.saturating_add(row.len))

@@ -1,5 +1,5 @@
-//! Encoding of an image's data: two images must agree on it before blocks of one are copied into
-//! the other.
+//! Encoding of an image's data: two images must agree on it before blocks can be copied between
+//! them.
 
 use packfs_codec::Algorithm;
 
@@ -10,18 +10,17 @@ pub struct Coding {
     pub format: &'static str,
     /// The unit in which data is addressed or cut, in bytes.
     pub block_len: u32,
-    /// Each algorithm, and its settings as they are stored in the image; those may be empty where
-    /// an algorithm's usual ones hold. No algorithm: data are stored uncompressed.
+    /// Algorithms, with their settings as stored in the image, which may be empty for defaults.
+    /// Empty: data is uncompressed.
     pub codecs: Vec<(Algorithm, Vec<u8>)>,
-    /// The codec as a user would type it to get the same.
+    /// Codec in the syntax of the option.
     pub spec: String,
-    /// The block size as a user would type it, in bytes, as far as it is known.
+    /// Block size as an option, in bytes, if known.
     pub typed_len: Option<u32>,
 }
 
 impl Coding {
-    /// Returns true if blocks of an image with this encoding can be copied into one encoded as
-    /// `other`.
+    /// True if blocks of an image with this encoding can be copied into one encoded as `other`.
     pub fn serves(&self, other: &Coding) -> bool {
         let known = |codec: &(Algorithm, Vec<u8>)| other.codecs.contains(codec);
         let agrees =
@@ -29,7 +28,7 @@ impl Coding {
         agrees && self.codecs.iter().all(known)
     }
 
-    /// For messages: format, codec and block size.
+    /// Describes format, codec, and block size for messages.
     pub fn describe(&self) -> String {
         format!("{} {} with blocks of {} bytes", self.format, self.spec, self.block_len)
     }

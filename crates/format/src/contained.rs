@@ -1,7 +1,7 @@
-//! The one directory of a container: an image that holds whole images, shown as files side by side.
+//! The one directory of a container: an image that contains whole images as files.
 //!
-//! Containers store neither owners nor times; what is said here of a file is the same for all of
-//! them, so that what packs a container and what reads it agree.
+//! Containers store neither owners nor times; the metadata here is common to all of them, so that
+//! packing and reading a container agree.
 
 use crate::{DirCursor, DirEntry, InnerImage, Inode, InodeId, InodeKind};
 use packfs_core::{Error, FileType, Meta, Name, Owner, Result, Timestamp};
@@ -18,27 +18,26 @@ struct Contained {
     len: u64,
 }
 
-/// The root directory of a container and the files in it, in the order in which they were added.
+/// The root directory of a container and its files, in the order in which they were added.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ContainedFiles {
     files: Vec<Contained>,
-    /// Index of each file, by its name.
     index: HashMap<String, usize>,
 }
 
 impl ContainedFiles {
     /// Metadata of every file of a container: readable, owned by root, without a time.
     pub const FILE_META: Meta = meta(0o444);
-    /// The same of its root directory.
+    /// Metadata of its root directory.
     pub const ROOT_META: Meta = meta(0o555);
 
-    /// No files yet.
+    /// Returns a directory without files.
     pub fn new() -> Self {
         ContainedFiles::default()
     }
 
-    /// Adds a file. Names are the format's own choice, so a name that is none, or there already, is
-    /// a fault of the program: such a file is left out.
+    /// Adds a file. The format chooses names, so an invalid or duplicate name is a fault of the
+    /// program: such a file is omitted.
     pub fn push(&mut self, name: &str, len: u64) {
         let known = self.index.contains_key(name);
         debug_assert!(Name::new(name.as_bytes()).is_ok() && !known, "{name}");
@@ -53,17 +52,17 @@ impl ContainedFiles {
         ROOT
     }
 
-    /// Returns the number of inodes, the root included.
+    /// Number of inodes, including the root.
     pub fn inode_count(&self) -> u64 {
         (self.files.len() as u64).saturating_add(1)
     }
 
-    /// The inode of the file that was added so many files after the first.
+    /// Inode of the file with this index, in the order of addition.
     pub fn id_of(index: usize) -> InodeId {
         InodeId((index as u64).saturating_add(1))
     }
 
-    /// See [`crate::Volume::inner_images`]: all of them.
+    /// See [`crate::Inside::inner_images`]: all files.
     pub fn inner_images(&self) -> Vec<InnerImage> {
         let files = self.files.iter().enumerate();
         files
@@ -71,9 +70,9 @@ impl ContainedFiles {
             .collect()
     }
 
-    /// Returns the index of an inode's file, from 0, and its length.
+    /// Returns the index of an inode's file, starting at 0, and its length.
     ///
-    /// Errors: `Failed` for the root and for ids of no inode of this container.
+    /// Errors: `Failed` for the root and for ids of other inodes.
     pub fn file(&self, id: InodeId) -> Result<(usize, u64)> {
         let Some(index) = id.0.checked_sub(1) else {
             return Err(Error::failed("the root is a directory, not a file"));
@@ -100,14 +99,14 @@ impl ContainedFiles {
         })
     }
 
-    /// See [`crate::Volume::lookup`]. Errors: `Failed` for what is no directory.
+    /// See [`crate::Directories::lookup`]. Errors: `Failed` for other inodes than directories.
     pub fn lookup(&self, dir: InodeId, name: &[u8]) -> Result<Option<InodeId>> {
         is_root(dir)?;
         let index = std::str::from_utf8(name).ok().and_then(|name| self.index.get(name));
         Ok(index.copied().map(ContainedFiles::id_of))
     }
 
-    /// See [`crate::Volume::read_dir`]. Errors: `Failed` for what is no directory.
+    /// See [`crate::Directories::read_dir`]. Errors: `Failed` for other inodes than directories.
     pub fn read_dir(
         &self,
         dir: InodeId,

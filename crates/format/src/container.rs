@@ -1,26 +1,26 @@
-//! Volumes of containers: one directory of files, each an image itself, and nothing that is not the
-//! same for all containers but where the files' bytes are.
+//! Volumes of containers: one directory of files, each an image, which differ only in the positions
+//! of the files' bytes.
 
 use crate::{
-    ContainedFiles, DirCursor, DirEntry, Extent, Facts, Finding, FormatInfo, InnerImage, Inode, InodeId,
-    SpaceOwner, Volume,
+    Check, ContainedFiles, DirCursor, DirEntry, Directories, Extent, Facts, Finding, FormatInfo, Health,
+    InnerImage, Inode, InodeId, Inside, Space, SpaceOwner, Volume,
 };
 use packfs_core::{Image, Result, Xattrs};
 use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
 
-/// An opened container. Whatever is one is a [`Volume`], too.
+/// An opened container. Every container is a [`Volume`], too.
 ///
 /// Errors of all methods: as those of [`Volume`].
 pub trait Container: Send + Sync {
     /// See [`Volume::format`].
     fn format(&self) -> &'static FormatInfo;
 
-    /// The files in it.
+    /// Files of the container.
     fn files(&self) -> &ContainedFiles;
 
-    /// The extents of the file that was added so many files after the first; `range` ends where the
-    /// file does, and is not empty. See [`Volume::extents`].
+    /// Calls `visit` for extents of the file with this index; `range` is within the file, and not
+    /// empty. See [`Volume::extents`].
     fn file_extents(
         &self,
         index: usize,
@@ -28,12 +28,12 @@ pub trait Container: Send + Sync {
         visit: &mut dyn FnMut(Extent) -> ControlFlow<()>,
     ) -> Result<()>;
 
-    /// See [`Volume::warnings`].
+    /// See [`Health::warnings`].
     fn warnings(&self) -> Vec<String> {
         Vec::new()
     }
 
-    /// See [`Volume::known_faults`].
+    /// See [`Inside::known_faults`].
     fn known_faults(&self) -> Vec<Finding> {
         Vec::new()
     }
@@ -49,10 +49,10 @@ pub trait Container: Send + Sync {
     /// See [`Volume::facts`].
     fn facts(&self) -> Result<Facts>;
 
-    /// See [`Volume::space`].
+    /// See [`Space::space`].
     fn space(&self) -> Result<Vec<SpaceOwner>>;
 
-    /// See [`Volume::check`].
+    /// See [`Check::check`].
     fn check(&self, found: &mut dyn FnMut(Finding)) -> Result<()>;
 }
 
@@ -67,19 +67,6 @@ impl<C: Container> Volume for C {
 
     fn inode(&self, id: InodeId) -> Result<Inode> {
         self.files().inode(id)
-    }
-
-    fn lookup(&self, dir: InodeId, name: &[u8]) -> Result<Option<InodeId>> {
-        self.files().lookup(dir, name)
-    }
-
-    fn read_dir(
-        &self,
-        dir: InodeId,
-        from: DirCursor,
-        visit: &mut dyn FnMut(DirEntry, DirCursor) -> ControlFlow<()>,
-    ) -> Result<()> {
-        self.files().read_dir(dir, from, visit)
     }
 
     fn read_link(&self, id: InodeId) -> Result<Vec<u8>> {
@@ -102,20 +89,8 @@ impl<C: Container> Volume for C {
         if range.is_empty() { Ok(()) } else { self.file_extents(index, range, visit) }
     }
 
-    fn warnings(&self) -> Vec<String> {
-        Container::warnings(self)
-    }
-
-    fn known_faults(&self) -> Vec<Finding> {
-        Container::known_faults(self)
-    }
-
     fn data_image(&self) -> Option<Arc<dyn Image>> {
         Container::data_image(self)
-    }
-
-    fn inner_images(&self) -> Result<Vec<InnerImage>> {
-        Ok(self.files().inner_images())
     }
 
     fn image_len(&self) -> Option<u64> {
@@ -130,11 +105,54 @@ impl<C: Container> Volume for C {
         Container::facts(self)
     }
 
+    fn health(&self) -> Option<&dyn Health> {
+        Some(self)
+    }
+
+    fn inside(&self) -> Option<&dyn Inside> {
+        Some(self)
+    }
+}
+
+impl<C: Container> Directories for C {
+    fn lookup(&self, dir: InodeId, name: &[u8]) -> Result<Option<InodeId>> {
+        self.files().lookup(dir, name)
+    }
+
+    fn read_dir(
+        &self,
+        dir: InodeId,
+        from: DirCursor,
+        visit: &mut dyn FnMut(DirEntry, DirCursor) -> ControlFlow<()>,
+    ) -> Result<()> {
+        self.files().read_dir(dir, from, visit)
+    }
+}
+
+impl<C: Container> Check for C {
+    fn check(&self, found: &mut dyn FnMut(Finding)) -> Result<()> {
+        Container::check(self, found)
+    }
+}
+
+impl<C: Container> Space for C {
     fn space(&self) -> Result<Vec<SpaceOwner>> {
         Container::space(self)
     }
+}
 
-    fn check(&self, found: &mut dyn FnMut(Finding)) -> Result<()> {
-        Container::check(self, found)
+impl<C: Container> Health for C {
+    fn warnings(&self) -> Vec<String> {
+        Container::warnings(self)
+    }
+}
+
+impl<C: Container> Inside for C {
+    fn inner_images(&self) -> Result<Vec<InnerImage>> {
+        Ok(self.files().inner_images())
+    }
+
+    fn known_faults(&self) -> Vec<Finding> {
+        Container::known_faults(self)
     }
 }

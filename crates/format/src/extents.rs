@@ -1,21 +1,23 @@
-//! The extents of a file on their way to who asked for a range of it: cut to the range, those that
-//! go on joined.
+//! Extents of a file for a requested range: cut to the range, joined if adjacent, gaps filled.
 
 use crate::{Extent, ExtentFrom};
+use packfs_core::{Result, len_of};
 use std::ops::{ControlFlow, Range};
 
-/// Takes extents in file order and hands them out as [`crate::Volume::extents`] has to.
+/// Receives extents in file order and passes them on as [`crate::Volume::extents`] requires.
 pub struct Extents<'a> {
     range: Range<u64>,
+    /// End of the extents so far, at least the start of the range.
+    at: u64,
     pending: Option<Extent>,
     visit: &'a mut dyn FnMut(Extent) -> ControlFlow<()>,
     is_over: bool,
 }
 
 impl<'a> Extents<'a> {
-    /// Hands out to `visit` what lies in `range` of a file.
+    /// Passes on to `visit` the parts within `range` of a file.
     pub fn new(range: Range<u64>, visit: &'a mut dyn FnMut(Extent) -> ControlFlow<()>) -> Self {
-        Extents { range, pending: None, visit, is_over: false }
+        Extents { at: range.start, range, pending: None, visit, is_over: false }
     }
 
     /// Returns the requested range of the file.
@@ -23,8 +25,12 @@ impl<'a> Extents<'a> {
         self.range.clone()
     }
 
-    /// Takes the next extent. Breaks when no more is wanted.
+    /// Adds the next extent. Breaks when no more is needed.
     pub fn push(&mut self, extent: Extent) -> ControlFlow<()> {
+        if self.is_over {
+            return ControlFlow::Break(());
+        }
+        self.at = self.at.max(extent.offset.saturating_add(extent.len));
         let Some(extent) = extent.within(&self.range) else {
             return ControlFlow::Continue(());
         };
@@ -42,11 +48,28 @@ impl<'a> Extents<'a> {
         flow
     }
 
-    /// Hands out the last one, if it is still wanted.
-    pub fn finish(&mut self) {
-        if let Some(last) = self.pending.take().filter(|_| !self.is_over) {
-            self.is_over = (self.visit)(last).is_break();
+    /// Adds a hole.
+    pub fn hole(&mut self, range: Range<u64>) -> ControlFlow<()> {
+        self.push(Extent { offset: range.start, len: len_of(&range), from: ExtentFrom::Hole })
+    }
+
+    /// Adds bytes that are stored uncompressed.
+    pub fn stored(&mut self, range: Range<u64>, at: u64) -> ControlFlow<()> {
+        self.push(Extent { offset: range.start, len: len_of(&range), from: ExtentFrom::Stored(at) })
+    }
+
+    /// Adds a hole from the end of the extents so far to `end`, unless they extend to it.
+    pub fn fill_to(&mut self, end: u64) -> ControlFlow<()> {
+        self.hole(self.at.min(end)..end)
+    }
+
+    /// Passes on the last one, if it is still needed. Returns the result of the walk, so that
+    /// extents before a fault are passed on, too.
+    pub fn finish(self, walked: Result<()>) -> Result<()> {
+        if let Some(last) = self.pending.filter(|_| !self.is_over) {
+            let _ = (self.visit)(last);
         }
+        walked
     }
 }
 
@@ -71,7 +94,7 @@ mod tests {
         };
         let mut extents = Extents::new(range, &mut visit);
         let _ = pushed.iter().try_for_each(|extent| extents.push(*extent));
-        extents.finish();
+        extents.finish(Ok(())).unwrap();
         out
     }
 
@@ -102,5 +125,20 @@ mod tests {
     fn nothing_follows_what_was_the_last_one_wanted() {
         let pushed = [stored(0, 10, 0), stored(10, 10, 500), stored(20, 10, 900)];
         assert_eq!(handed_out(0..30, &pushed, 1), [stored(0, 10, 0)]);
+    }
+    #[test]
+    fn gaps_are_filled_and_what_lies_before_a_fault_is_handed_out() {
+        let mut out = Vec::new();
+        let mut visit = |extent| {
+            out.push(extent);
+            ControlFlow::Continue(())
+        };
+        let mut extents = Extents::new(10..100, &mut visit);
+        assert!(extents.fill_to(5).is_continue() && extents.stored(5..20, 1000).is_continue());
+        assert!(extents.fill_to(30).is_continue() && extents.stored(30..40, 7000).is_continue());
+        assert!(extents.fill_to(35).is_continue());
+        assert!(extents.finish(Err(packfs_core::Error::failed("fault"))).is_err());
+        let hole = Extent { offset: 20, len: 10, from: ExtentFrom::Hole };
+        assert_eq!(out, [stored(10, 10, 1005), hole, stored(30, 10, 7000)]);
     }
 }

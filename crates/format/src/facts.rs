@@ -19,7 +19,7 @@ pub enum FactValue {
     List(Vec<String>),
 }
 
-/// One thing known about an image.
+/// A fact about an image.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Fact {
     /// Stable key in `snake_case`, for scripts.
@@ -30,7 +30,7 @@ pub struct Fact {
     pub value: FactValue,
 }
 
-/// Everything `info` prints of an image, in order.
+/// Facts that `info` prints, in order.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Facts(pub Vec<Fact>);
 
@@ -54,7 +54,7 @@ impl Facts {
     }
 }
 
-/// Region of an image and its owner. All regions of an image add up to its length without overlap.
+/// Region of an image and its owner. Regions add up to the length of the image without overlap.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -73,11 +73,11 @@ pub struct SpaceOwner {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "lowercase"))]
 pub enum Severity {
-    /// Odd, but every reader copes.
+    /// An oddity that no reader is affected by.
     Note,
-    /// Some readers will stumble.
+    /// Affects some readers.
     Warning,
-    /// The image breaks the rules of its format.
+    /// Violates the rules of the format.
     Error,
 }
 

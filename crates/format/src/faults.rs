@@ -31,8 +31,8 @@ impl fmt::Display for FaultPlace {
 /// its subject.
 ///
 /// A row is `Variant { field: Type } = MESSAGE, ARGUMENTS;`. The message names its fields in
-/// braces. `=> hint HINT` adds advice to the error. `=> decode FIELD` leaves the kind of the error
-/// to that field, a `DecodeError`.
+/// braces; `found` is the value that the image stores. `=> hint HINT` adds advice to the error.
+/// `=> decode FIELD` leaves the kind of the error to that field, a `DecodeError`.
 #[macro_export]
 macro_rules! faults {
     (
@@ -75,7 +75,7 @@ mod tests {
     const MAX: u32 = 7;
 
     crate::faults! {
-        /// Faults of a format that is none.
+        /// Faults of an invented format.
         enum Fault in "nofs image" {}
 
         Magic = "no magic";

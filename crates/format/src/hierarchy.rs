@@ -1,13 +1,91 @@
-//! Parts of reading the hierarchy of volumes into a tree.
+//! Common parts of reading the hierarchy of volumes into a tree.
 
-use crate::{InodeId, InodeKind, Volume};
-use packfs_core::{ContentId, Meter, NodeKind, Result, escaped};
+use crate::{DirCursor, DirEntry, Inode, InodeId, InodeKind, NameOrder, Volume};
+use packfs_core::{ContentId, Error, FileType, Meter, Name, NodeKind, Result, escaped};
+use std::collections::HashSet;
+use std::ops::ControlFlow;
+
+/// Returns the name of an image of this format in messages.
+pub fn image_words(volume: &dyn Volume) -> String {
+    format!("{} image", volume.format().name)
+}
+
+/// Returns the error of an image whose hierarchy violates the rules.
+pub fn corrupt(volume: &dyn Volume, fault: impl std::fmt::Display) -> Error {
+    Error::corrupt(image_words(volume), fault)
+}
+
+/// Checks the name of an entry.
+///
+/// # Errors
+///
+/// `Corrupt` for an invalid name.
+#[inline]
+pub fn entry_name<'n>(volume: &dyn Volume, name: &'n [u8]) -> Result<Name<'n>> {
+    Name::new(name).map_err(|fault| corrupt(volume, format!("entry \"{}\": {fault}", escaped(name))))
+}
+
+/// Compares an inode with the type in its entry, and checks it for contradictions.
+///
+/// # Errors
+///
+/// `Corrupt` for a contradiction.
+#[inline]
+pub fn check_claims(volume: &dyn Volume, claim: FileType, inode: &Inode) -> Result<()> {
+    let truth = inode.kind.file_type();
+    let fault = match inode.doubt {
+        _ if claim != truth => format!("its entry says {}, its inode {}", claim.word(), truth.word()),
+        Some(doubt) => doubt.to_owned(),
+        None => return Ok(()),
+    };
+    Err(corrupt(volume, fault))
+}
+
+/// Reads all entries of a directory; `visit` reports the names whose order matters.
+///
+/// # Errors
+///
+/// That of `visit`, which ends the reading. The inner result has the fault of the directory.
+pub fn read_entries(
+    volume: &dyn Volume,
+    dir: InodeId,
+    mut visit: impl FnMut(DirEntry, &mut NameOrder) -> Result<()>,
+) -> Result<Result<()>> {
+    let (mut order, mut outcome) = (NameOrder::of(volume), Ok(()));
+    let read = volume.read_dir(dir, DirCursor::default(), &mut |entry, _| {
+        outcome = visit(entry, &mut order);
+        if outcome.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    });
+    outcome.map(|()| read.and_then(|()| order.finish()))
+}
+
+/// Directories of an image that were met: a second name of one may form a loop.
+#[derive(Debug, Default)]
+pub struct SeenDirs(HashSet<InodeId>);
+
+impl SeenDirs {
+    /// Adds a directory.
+    ///
+    /// # Errors
+    ///
+    /// `Corrupt` for one that was met before.
+    #[inline]
+    pub fn enter(&mut self, volume: &dyn Volume, dir: InodeId) -> Result<()> {
+        if self.0.insert(dir) {
+            Ok(())
+        } else {
+            Err(corrupt(volume, "this directory was reached before by another name"))
+        }
+    }
+}
 
 /// Returns the node of an inode: a file has `content`, and a symbolic link its target. Both count
 /// for `meter`.
 ///
 /// # Errors
-/// Those of [`Volume::read_link`], and `Limit`.
+///
+/// Those of [`Volume::read_link`]; `Corrupt` for an empty target, which trees cannot represent;
+/// `Limit`.
 pub fn node_kind(
     volume: &dyn Volume,
     (id, kind): (InodeId, InodeKind),
@@ -23,6 +101,9 @@ pub fn node_kind(
         InodeKind::Symlink => {
             let target = volume.read_link(id)?;
             meter.target(target.len())?;
+            if target.is_empty() {
+                return Err(corrupt(volume, "the target of a symbolic link is not in it"));
+            }
             NodeKind::Symlink(target.into())
         }
         InodeKind::BlockDevice(number) => NodeKind::BlockDevice(number),

@@ -1,39 +1,38 @@
-//! The way of Linux's driver of a format to the bytes of a file, for forecasts of how long it
-//! takes.
+//! Reads of Linux's driver of a format for the bytes of a file, to predict their cost.
 
 use crate::{Extent, ExtentFrom, InodeId};
 use packfs_core::Result;
 use std::ops::Range;
 
-/// A piece of an image that a driver reads as a whole; one at the same offset is the same piece.
+/// A piece of an image that a driver reads as a whole, identified by its offset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KernelRead {
-    /// Place in the image, in bytes.
+    /// Offset in the image, in bytes.
     pub offset: u64,
-    /// Bytes that are stored.
+    /// Stored length.
     pub stored: u32,
-    /// Bytes that are decoded, or copied from what is stored uncompressed; 0 for pages that are
-    /// used in place.
+    /// Bytes that are decoded, or copied from uncompressed data; 0 for pages that are used in
+    /// place.
     pub decoded: u32,
 }
 
-/// A block that holds bytes of a file.
+/// A block that contains bytes of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KernelBlock {
     /// The whole block.
     pub read: KernelRead,
     /// True if it is compressed.
     pub compressed: bool,
-    /// The part of the file that it holds.
+    /// The part of the file in it.
     pub range: Range<u64>,
-    /// True if it holds bytes of other files, too.
+    /// True if it contains bytes of other files, too.
     pub shared: bool,
-    /// Place of the part in the stream that tails of all files make up, decoded, if it lies there.
+    /// Offset of the part in the decoded packed stream, if it is there.
     pub tail_at: Option<u64>,
 }
 
 impl KernelBlock {
-    /// Returns the block that an extent is in; none for a hole.
+    /// Returns the block of an extent; `None` for a hole.
     pub fn of_extent(extent: &Extent) -> Option<KernelBlock> {
         let range = extent.range();
         let block = |read, compressed, shared| KernelBlock { read, compressed, range, shared, tail_at: None };
@@ -53,26 +52,26 @@ impl KernelBlock {
     }
 }
 
-/// A driver's way to keep what it has read.
+/// Caching of a driver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KernelCache {
-    /// Every block is read by a request of its own when it is needed, and decoded before the driver
-    /// goes on. A few stay, decoded; the one that came first is dropped first, used or not.
+    /// Every block is read by a separate request when it is needed, and decoded before the driver
+    /// continues. A few remain decoded; the oldest is evicted first, used or not.
     Blocks {
-        /// Blocks of metadata that stay.
+        /// Number of cached metadata blocks.
         metadata: usize,
-        /// Blocks that files share that stay.
+        /// Number of cached shared blocks.
         shared: usize,
-        /// Bytes before a block of metadata that tell its length, and are read first.
+        /// Bytes before a metadata block that contain its length, and are read first.
         header_len: u64,
-        /// Least unit of a request, in bytes; the device's block may be longer.
+        /// Smallest unit of a request, in bytes; the device's block may be longer.
         unit: u64,
-        /// First Linux, major and minor, that keeps pages of which a block took a part, where the
-        /// device's blocks are as long as pages.
+        /// First Linux, major and minor, that caches pages of which a block used a part, if the
+        /// device's blocks have the length of pages.
         edges_since: Option<(u16, u16)>,
     },
-    /// Pages stay in the page cache. Blocks of a window of readahead are asked for together, while
-    /// the window before is decoded.
+    /// Pages remain in the page cache. Blocks of a readahead window are requested together, while
+    /// the previous window is decoded.
     Pages {
         /// Length of a page, in bytes.
         len: u64,
@@ -83,13 +82,13 @@ pub enum KernelCache {
 ///
 /// Errors of all methods: those of reading the image.
 pub trait KernelReads {
-    /// Returns the way to keep what was read.
+    /// Returns the caching of the driver.
     fn cache(&self) -> KernelCache;
 
-    /// Returns the metadata for an inode, and for what is looked up with it.
+    /// Returns the metadata read for an inode, including lookups that it causes.
     fn inode(&self, id: InodeId) -> Result<Vec<KernelRead>>;
 
-    /// Returns the metadata for a name in a directory, whose inode was read before.
+    /// Returns the metadata read for a name in a directory, whose inode was read before.
     fn name(&self, dir: InodeId, name: &[u8]) -> Result<Vec<KernelRead>>;
 
     /// Returns the blocks of a file, in the order of its bytes.

@@ -5,17 +5,15 @@ use packfs_core::Result;
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
 
-/// Bytes of all indexes that are kept.
 const BYTES_MAX: usize = 64 << 20;
-/// Bytes of an entry of an index.
 const ENTRY_LEN: usize = 48;
 
-/// Names of a directory that is indexed, at most; larger ones are listed for each search.
+/// Maximum names of an indexed directory; larger ones are listed for each search.
 const NAMES_MAX: usize = BYTES_MAX / ENTRY_LEN;
 
-/// Indexes of the directories that were searched last.
+/// Indexes of recently searched directories.
 pub struct NameIndex {
-    /// `None` for a directory of too many names.
+    /// `None` for a directory with too many names.
     dirs: BlockCache<Option<HashMap<NameHash, InodeId>>>,
     names_max: usize,
     /// Two keyed hashes of 64 bits: an image cannot choose names that collide.
@@ -31,7 +29,7 @@ impl Default for NameIndex {
 }
 
 impl NameIndex {
-    /// Makes an empty index.
+    /// Returns an empty index.
     pub fn new() -> Self {
         NameIndex::with_names_max(NAMES_MAX)
     }
@@ -41,8 +39,8 @@ impl NameIndex {
         NameIndex { dirs: BlockCache::new(BYTES_MAX), names_max, hashers }
     }
 
-    /// Finds a name in a directory. `list` hands out all of its names, if they are not known yet or
-    /// are too many to be kept. Of equal names the first counts.
+    /// Finds a name in a directory. `list` reports all of its names, if they are not indexed. Of
+    /// equal names the first is used.
     ///
     /// Errors: those of `list`.
     pub fn find(

@@ -1,4 +1,4 @@
-//! The order of names in directories: readers that halve find only what stands in it.
+//! Order of names in directories: readers that bisect find only names in order.
 
 use crate::{InodeId, Volume};
 use packfs_core::{Error, Result, escaped};
@@ -6,44 +6,44 @@ use std::collections::HashSet;
 use std::ops::ControlFlow;
 use std::sync::{Mutex, PoisonError};
 
-/// Directories that are remembered to be in order, at most: 512 KiB of ids.
+/// Limit of the directories known to be sorted: 512 KiB of ids.
 const KNOWN_MAX: usize = 1 << 16;
 
-/// Holds the names of one directory to the order that its image promises ([`Volume::is_sorted`]),
+/// Checks the names of one directory for the order that its image promises ([`Volume::is_sorted`]),
 /// as they are listed.
 #[derive(Debug)]
 pub struct NameOrder {
-    /// The name before; `None` where any order will do.
+    /// The previous name; `None` if any order is valid.
     before: Option<Vec<u8>>,
     format: &'static str,
     fault: Option<String>,
 }
 
 impl NameOrder {
-    /// Makes ready for the names of a directory of `volume`.
+    /// Returns a checker for a directory of `volume`.
     pub fn of(volume: &dyn Volume) -> NameOrder {
         NameOrder { before: volume.is_sorted().then(Vec::new), format: volume.format().name, fault: None }
     }
 
-    /// Takes the next name.
+    /// Adds the next name.
     pub fn next(&mut self, name: &[u8]) {
         let Some(before) = self.before.as_mut().filter(|_| self.fault.is_none()) else { return };
         if name <= before.as_slice() {
-            self.fault = Some(match name == before.as_slice() {
-                true => format!("two entries \"{}\"", escaped(name)),
-                false => {
-                    format!("entry \"{}\" follows \"{}\", out of order", escaped(name), escaped(before))
-                }
+            self.fault = Some(if name == before.as_slice() {
+                format!("two entries \"{}\"", escaped(name))
+            } else {
+                format!("entry \"{}\" follows \"{}\", out of order", escaped(name), escaped(before))
             });
         }
         before.clear();
         before.extend_from_slice(name);
     }
 
-    /// Tells whether the directory keeps its order.
+    /// Returns the result.
     ///
     /// # Errors
-    /// `Corrupt`, naming the first entry that does not.
+    ///
+    /// `Corrupt`, naming the first entry out of order.
     pub fn finish(self) -> Result<()> {
         match self.fault {
             None => Ok(()),
@@ -55,29 +55,32 @@ impl NameOrder {
     }
 }
 
-/// The directories of an image whose names were seen to rise, so that a lookup that finds nothing
-/// by their order may end there.
+/// Directories of an image whose names are known to be sorted, so that an unsuccessful bisection is
+/// conclusive.
 #[derive(Debug, Default)]
 pub struct SortedDirs(Mutex<HashSet<InodeId>>);
 
 impl SortedDirs {
-    /// Says whether a directory is known to be in order.
+    /// True if a directory is known to be sorted.
     pub fn contains(&self, dir: InodeId) -> bool {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).contains(&dir)
     }
 
-    /// Looks for a name among all entries of a directory, which `read` gives, and remembers the
-    /// directory if they are in order.
+    /// Searches a name among all entries of a directory, which `read` reports, and remembers the
+    /// directory if they are sorted.
     ///
     /// # Errors
-    /// Passes on those of `read`, unless the name was found.
+    ///
+    /// Those of `read`, unless the name was found.
     pub fn find_among_all(
         &self,
         dir: InodeId,
         name: &[u8],
         read: impl FnOnce(&mut dyn FnMut(&[u8], InodeId) -> ControlFlow<()>) -> Result<()>,
     ) -> Result<Option<InodeId>> {
-        let (mut found, mut before, mut rises) = (None, Vec::new(), true);
+        let mut found = None;
+        let mut before = Vec::new();
+        let mut rises = true;
         let outcome = read(&mut |entry, id| {
             if entry == name {
                 found = Some(id);

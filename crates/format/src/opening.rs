@@ -1,27 +1,42 @@
-//! Options to open an image beside its bytes.
+//! Options of opening an image.
 
-use packfs_core::{Error, Image, Result};
-use std::str::FromStr;
+use packfs_core::{Error, Image, Result, words};
 use std::sync::Arc;
 
-/// Options to open an image. A format is given those that [`crate::FormatInfo::opens_with`] lists;
+/// Options of opening an image. A format gets those that [`crate::FormatInfo::opens_with`] lists;
 /// the others have their defaults.
 #[derive(Clone, Default)]
 pub struct Opening {
     /// Further devices with data of the image, in the order given by the caller.
     pub devices: Vec<Arc<dyn Image>>,
-    /// Subvolume to open in place of the default one: its path or number.
+    /// Subvolume to open instead of the default one: its path or number.
     pub subvolume: Option<String>,
-    /// True to read the filesystem as it is on disk, without the changes in its journal.
+    /// True to read the filesystem without the changes in its journal.
     pub no_journal: bool,
     /// Partition table to read on a disk that has both, or whose own rules name the other.
     pub partition_table: Option<PartitionTable>,
-    /// Snapshot of a disk image to open in place of its current state: its name or number.
+    /// Snapshot of a disk image to open instead of its current state: its name or number.
     pub snapshot: Option<String>,
-    /// Backing files of a disk image, its own first, then that of the backing file.
+    /// Backing files of a disk image, starting with its own.
     pub backing: Vec<Arc<dyn Image>>,
-    /// Files outside of the image that hold contents of its files.
+    /// Files outside of the image with contents of its files.
     pub objects: Option<Arc<dyn Objects>>,
+}
+
+/// Returns the error of a file that an image needs and that is not among the `given` ones, such as
+/// a backing file: no path of an image is opened. `name` is printable.
+pub fn not_given(subject: &str, what: &str, name: &str, given: usize) -> Error {
+    let hint = match given {
+        0 => "--allow-backing FILE reads it",
+        _ => "--allow-backing FILE reads it; give one for each image of the chain, in order",
+    };
+    let what = format!("missing data is in its {what} \"{name}\", which is not given");
+    Error::unsupported(subject, what).hint(hint)
+}
+
+/// Returns the error of more files than an image has.
+pub fn too_many_given(given: usize, found: usize) -> Error {
+    Error::usage(format!("{given} backing files are given, but the image has {found}"))
 }
 
 /// Kind of partition table.
@@ -33,19 +48,9 @@ pub enum PartitionTable {
     Gpt,
 }
 
-impl FromStr for PartitionTable {
-    type Err = Error;
+words!(PartitionTable: "partition table", { Mbr: "mbr", Gpt: "gpt" });
 
-    fn from_str(text: &str) -> Result<Self> {
-        match text {
-            "mbr" => Ok(PartitionTable::Mbr),
-            "gpt" => Ok(PartitionTable::Gpt),
-            _ => Err(Error::usage(format!("unknown partition table {text:?}; use mbr or gpt"))),
-        }
-    }
-}
-
-/// Contents of a file in a file of their own, outside of the image.
+/// File outside of the image with the contents of an image's file.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Object {
     /// Path below the directory of objects as the image states it, not checked, without a leading
@@ -57,14 +62,14 @@ pub struct Object {
     pub len: u64,
 }
 
-/// Directories with objects.
+/// A store of objects.
 pub trait Objects: Send + Sync {
     /// Returns the length of an object, in bytes.
     ///
     /// Errors: `Corrupt` if it is missing; `Unsupported` for a path that no object has; `Io`.
     fn len(&self, object: &Object) -> Result<u64>;
 
-    /// Opens an object, once its contents have the digest that the image states.
+    /// Opens an object after verifying its digest.
     ///
     /// Errors: as [`Objects::len`]; `Corrupt` for other contents.
     fn open(&self, object: &Object) -> Result<Arc<dyn Image>>;
@@ -101,7 +106,7 @@ impl OpenOption {
         OpenOption::Objects,
     ];
 
-    /// Returns the things that images of a format without the option do not have.
+    /// Returns the name of the things that images of a format without the option lack.
     pub fn things(self) -> &'static str {
         match self {
             OpenOption::Devices => "further devices",

@@ -4,50 +4,51 @@
 use packfs_core::{Error, Result};
 use std::fmt;
 
-/// An option that only one format knows, as `--help` and error messages name it.
+/// An option of one format, as named in `--help` and error messages.
 #[derive(Clone, Copy, Debug)]
 pub struct OptionRow {
     /// Its name, such as `fragments`.
     pub name: &'static str,
-    /// Values that may be given, such as `on|off|always`.
+    /// Permitted values, such as `on|off|always`.
     pub values: &'static str,
-    /// The value that holds if none is given.
+    /// Default value.
     pub default: &'static str,
     /// Its effect, in one line.
     pub help: &'static str,
 }
 
-/// Values that an option takes: how help names them, and how they are read.
+/// Values of an option: their syntax in help, and their parser.
 #[derive(Clone, Copy, Debug)]
 pub struct Values<V> {
-    /// Words of help and errors, such as `on|off|always`.
+    /// Syntax in help and errors, such as `on|off`.
     pub words: &'static str,
     read: Read<V>,
 }
 
 #[derive(Clone, Copy, Debug)]
 enum Read<V> {
-    /// `None`: a value that is not one of them.
+    /// `None` for an invalid value.
     Known(fn(&str) -> Option<V>),
-    /// With an error of its own.
+    /// With a specific error.
     Tried(fn(&str) -> Result<V>),
 }
 
 impl<V> Values<V> {
-    /// Returns values of which `read` knows those that are allowed.
+    /// Returns values with a parser that returns `None` for invalid ones.
     pub const fn new(words: &'static str, read: fn(&str) -> Option<V>) -> Self {
         Values { words, read: Read::Known(read) }
     }
 
-    /// Returns values of which `read` says itself what is wrong.
+    /// Returns values with a parser that returns an error for invalid ones.
     pub const fn tried(words: &'static str, read: fn(&str) -> Result<V>) -> Self {
         Values { words, read: Read::Tried(read) }
     }
 
-    /// Reads the value of an option as typed.
+    /// Parses the value of an option.
     ///
     /// # Errors
-    /// `Usage`, naming what is allowed.
+    ///
+    /// `Usage` with the permitted values.
     pub fn read(self, format: &str, option: &str, value: &str) -> Result<V> {
         match self.read {
             Read::Tried(read) => read(value),
@@ -58,19 +59,20 @@ impl<V> Values<V> {
     }
 }
 
-/// Values of an option that is on or off.
+/// Values of a switch.
 pub const SWITCH: Values<bool> = crate::one_of!["on" => true, "off" => false];
 
-/// A field that values of an option go to: a `V` holds the default until another is given, an
-/// `Option` is `None` until then, and a `Vec` collects all that are given.
+/// A field for the values of an option: a `V` has the default until a value is given, an `Option`
+/// is `None` until then, and a `Vec` collects all values.
 pub trait OptionField<V>: Sized {
-    /// Returns the field before anything is given.
+    /// Returns the field before any value is given.
     ///
     /// # Errors
+    ///
     /// Those of the default.
     fn start(default: impl FnOnce() -> Result<V>) -> Result<Self>;
 
-    /// Puts a value that is given.
+    /// Stores a given value.
     fn put(&mut self, value: V);
 }
 
@@ -104,19 +106,19 @@ impl<V> OptionField<V> for Vec<V> {
     }
 }
 
-/// Returns the error for an option that a format does not have.
+/// Returns the error of an option that a format does not have.
 pub fn unknown_option(format: &str, rows: &[OptionRow], name: &str) -> Error {
     let names: Vec<&str> = rows.iter().map(|row| row.name).collect();
     Error::usage(format!("{format} has no option {name:?}; it has {}", names.join(", ")))
 }
 
-/// Returns the error of a feature that the kernel does not have that an image is made for.
+/// Returns the error of a feature that the target kernel lacks.
 pub fn lacks_in_kernel(what: &str, since: &dyn fmt::Display, named: &dyn fmt::Display) -> Error {
     Error::usage(format!("{what} needs Linux {since} or newer, this image is for Linux {named}"))
 }
 
-/// Returns [`Values`] of a few names: `one_of!["on" => true, "off" => false]`. Of names that
-/// mean the same, help has the first.
+/// Returns [`Values`] of names: `one_of!["on" => true, "off" => false]`. Of synonyms, help shows
+/// the first.
 #[macro_export]
 macro_rules! one_of {
     ($first:literal $(| $first_too:literal)* => $first_value:expr $(, $name:literal $(| $too:literal)* => $value:expr)+) => {
@@ -128,7 +130,7 @@ macro_rules! one_of {
     };
 }
 
-/// Defines a struct of options: fields of its own first, then a row for each option.
+/// Defines a struct of options: its own fields first, then a row for each option.
 ///
 /// A row is `field: Type = NAME, VALUES, DEFAULT, HELP;`. `read` makes the struct of its own
 /// fields and of options as typed; `ROWS` is what `--help` prints.
@@ -181,7 +183,7 @@ macro_rules! options {
 
             /// Reads options as typed, each a name and a value; a later one has the last word.
             ///
-            /// Errors: `Usage`, naming what was found and what is allowed.
+            /// Errors: `Usage`, naming the value found and the allowed ones.
             $vis fn read<'a>(
                 $($own: $own_type,)*
                 typed: impl IntoIterator<Item = (&'a str, &'a str)>,
@@ -210,7 +212,7 @@ mod tests {
     use super::*;
 
     crate::options! {
-        /// Options of a format that is none.
+        /// Options of an invented format.
         struct Options for "nofs" {
             block_len: u32,
         }

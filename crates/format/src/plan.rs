@@ -1,29 +1,29 @@
 //! Types between a packing format and the pack engine.
 //!
-//! A format decides which files are cut how ([`Plan`], pure), the engine reads, dedupes, compresses
+//! A format decides how files are cut ([`Plan`], pure), the engine reads, deduplicates, compresses,
 //! and writes their data in plan order ([`Placed`]), and the format turns that into the metadata
-//! around it ([`Section`]s, pure). Data lies in [`crate::Blocks`] or in [`crate::Clusters`], and
-//! each has types of its own.
+//! around it ([`Section`]s, pure). Data is in [`crate::Blocks`] or in [`crate::Clusters`], each
+//! with separate types.
 
 use packfs_core::{Loss, NodeId};
 use std::fmt::Debug;
 use std::ops::Range;
 
-/// A way to store the data of files, with the types that belong to it.
+/// A way to store the data of files, with its types.
 pub trait DataKind: Copy + Debug + Default + Send + Sync + 'static {
-    /// The plan for all files.
+    /// Plan for all files.
     type Plan: Clone + Debug + Send + Sync;
-    /// The plan for one file.
+    /// Plan for one file.
     type Storage: Copy + Debug + Send + Sync;
-    /// The form in which one file was stored.
+    /// Form of a stored file.
     type Form: Copy + Debug + Default + PartialEq;
-    /// The place of one file's tail that lies elsewhere.
+    /// Position of a tail that is stored elsewhere.
     type Tail: Copy + Debug + PartialEq;
-    /// The answer for all files.
+    /// Result for all files.
     type Placed: Debug + Default;
 }
 
-/// One file whose data is to be placed.
+/// A file whose data is to be placed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FileJob<K: DataKind> {
     /// The file.
@@ -35,41 +35,41 @@ pub struct FileJob<K: DataKind> {
 /// A format's plan for one image.
 #[derive(Clone, Debug)]
 pub struct Plan<K: DataKind> {
-    /// Start of file data, in bytes from the start of the image; what lies before is the format's.
-    /// 0 where data lies in files of its own.
+    /// Start of file data, in bytes from the start of the image, after the format's own structures.
+    /// 0 if data is in separate files.
     pub data_start: u64,
     /// Every regular file with at least one byte, in tree order. The engine may place them in
-    /// another order, but those that may only lie in later files for data come later.
+    /// another order, but files restricted to later data files come later.
     pub files: Vec<FileJob<K>>,
-    /// Nodes of any kind in the order of their first use; empty if that is unknown. Formats place
-    /// its metadata in that order.
+    /// Nodes of any kind in the order of their first use; empty if unknown. Formats place metadata
+    /// in that order.
     pub first_used: Vec<NodeId>,
-    /// Distance by which small files may be moved away from their neighbours in the tree, in bytes
-    /// of such files, while it still costs little to read them in tree order. Readers that keep
-    /// only a few decoded blocks decode again what they left.
+    /// Distance by which small files may be moved away from their neighbors in the tree, in bytes
+    /// of such files, while reading them in tree order remains cheap. Readers that cache only a few
+    /// decoded blocks decode evicted ones again.
     pub reorder_len: u64,
-    /// True if files with the same contents share their data.
+    /// True if files with equal contents share their data.
     pub dedupe: bool,
     /// True if blocks of zeros become holes.
     pub holes: bool,
-    /// Metadata that the format cannot hold.
+    /// Metadata that the format cannot represent.
     pub losses: Vec<Loss>,
-    /// The plan for the data.
+    /// Plan for the data.
     pub data: K::Plan,
 }
 
-/// The place of one file's data.
+/// Position of a file's data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FilePlace<K: DataKind> {
     /// Offset of its first stored byte in the image, that of its [`crate::Lead`] if there is one.
     pub start: u64,
     /// Index of its first block or cluster among those of all files.
     pub first: u64,
-    /// Number of its blocks or clusters, holes included.
+    /// Number of its blocks or clusters, including holes.
     pub count: u32,
     /// Its form.
     pub form: K::Form,
-    /// Its tail, if that lies elsewhere.
+    /// Its tail, if that is stored elsewhere.
     pub tail: Option<K::Tail>,
 }
 
@@ -87,14 +87,14 @@ impl<K: DataKind> FilePlace<K> {
     }
 }
 
-/// The engine's answer to a [`Plan`]: the places of all data.
+/// The engine's answer to a [`Plan`]: positions of all data.
 #[derive(Debug, Default)]
 pub struct Placed<K: DataKind> {
-    /// One row a node of the tree; rows of nodes without data are empty.
+    /// One row per node of the tree; rows of nodes without data are empty.
     pub files: Vec<FilePlace<K>>,
     /// End of the data.
     pub data_end: u64,
-    /// Files that could not be read, by rising number; they are stored empty.
+    /// Unreadable files, by rising number; they are stored empty.
     pub failed: Vec<NodeId>,
     /// Number of files (nodes) that share the data of an earlier one.
     pub duplicate_files: u64,
@@ -104,7 +104,7 @@ pub struct Placed<K: DataKind> {
     pub data: K::Placed,
 }
 
-/// A part of the image that the format wrote itself.
+/// A part of the image written by the format.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Section {
     /// The structure, named as in [`crate::SpaceOwner::owner`].

@@ -1,16 +1,16 @@
-//! Ranges of an image told apart by what owns them.
+//! Ranges of an image and their owners.
 
 use crate::SpaceOwner;
 use packfs_core::len_of;
 use std::ops::Range;
 
-/// Claims that are kept apart, at most.
+/// Limit of separate claims.
 const CLAIMS_MAX: usize = 1 << 20;
-/// Least distance over which claims are joined when there are too many, in bytes.
+/// Minimum distance over which claims are joined when there are too many, in bytes.
 const GAP_MIN: u64 = 4096;
 
-/// Claims of bytes of an image, in any order. Beyond a million they are joined with what lies
-/// between them, small ones of other owners included.
+/// Claims of bytes of an image, in any order. Beyond a million they are joined across small gaps,
+/// including claims of other owners in between.
 #[derive(Debug)]
 pub struct Claims {
     claims: Vec<(Range<u64>, &'static str)>,
@@ -25,7 +25,7 @@ impl Default for Claims {
 }
 
 impl Claims {
-    /// Makes an empty list.
+    /// Returns an empty list.
     pub fn new() -> Claims {
         Claims::within(CLAIMS_MAX)
     }
@@ -49,7 +49,6 @@ impl Claims {
         }
     }
 
-    /// Sorts the claims and joins near ones.
     fn join(&mut self) {
         self.claims.sort_by_key(|(range, _)| range.start);
         let gap = self.gap;
@@ -70,9 +69,9 @@ impl Claims {
     }
 }
 
-/// The owners of `0..len`, in order and without gap, from claims in order of their starts: where
-/// they overlap, the one that starts first wins; unclaimed bytes are `unused`. Neighbours of one
-/// owner are one.
+/// Returns the owners of `0..len`, in order and without gaps, from claims sorted by start: where
+/// they overlap, the one that starts first prevails; unclaimed bytes are `unused`. Adjacent ranges
+/// of one owner are joined.
 pub fn space_owners(
     claims: impl IntoIterator<Item = (Range<u64>, &'static str)>,
     len: u64,

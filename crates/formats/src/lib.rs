@@ -1,4 +1,4 @@
-//! The one table of all formats: the only place that knows them by name.
+//! The one table of all formats: no other code names them.
 //!
 //! Owns finding a format: by the name users type, by a file name's extension, by what an image
 //! starts with. A new format is one more row here.
@@ -12,7 +12,7 @@ use packfs_format::Format;
 static FORMATS: &[&dyn Format] = &[
     #[cfg(feature = "squashfs")]
     &packfs_format_squashfs::Squashfs,
-    // An EROFS image with a header of its own.
+    // An EROFS image with a separate header.
     #[cfg(feature = "erofs")]
     &packfs_format_erofs::composefs::Composefs,
     #[cfg(feature = "erofs")]

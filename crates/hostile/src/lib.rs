@@ -7,7 +7,6 @@
 #![forbid(unsafe_code)]
 
 mod breach;
-mod checksum;
 pub mod corpus;
 mod extremes;
 mod fields;
@@ -18,12 +17,12 @@ mod outcome;
 pub mod properties;
 mod sandpit;
 pub mod session;
+mod sums;
 pub mod tally;
 
 pub use breach::Breach;
-pub use checksum::repair;
 pub use fields::{Field, fields};
 pub use judge::{Judged, Verdict, judge};
 pub use mutation::{Class, Mutated, mutate, mutate_plainly};
 pub use sandpit::Sandpit;
-pub(crate) use session::image_kinds;
+pub use sums::repair;

@@ -1,8 +1,8 @@
 //! Mutations of an input. Same input and same seed give the same result.
 
-use crate::checksum::reseal;
 use crate::corpus::Base;
 use crate::extremes::extreme;
+use crate::sums::reseal;
 use crate::{Field, repair};
 use packfs_testkit::Random;
 use serde::{Deserialize, Serialize};
@@ -80,7 +80,7 @@ pub fn mutate(image: &[u8], fields: &[Field], others: &[Base], random: &mut Rand
     apply(class, &mut bytes, fields, others, random);
     // Some fields only matter together with the length of the file.
     if class == Class::Truncate && random.below(2) == 0 {
-        claim_len(&mut bytes);
+        claim_len(image.len(), &mut bytes, fields);
     }
     match random.below(8) {
         0 => {}
@@ -191,25 +191,15 @@ fn one_of(fields: &[Field], random: &mut Random) -> Field {
 /// The superblock has few figures and decides most; every other kind of structure gets its share,
 /// however few there are.
 fn weighted(fields: &[Field], random: &mut Random) -> Field {
-    let picked = one_of(fields, random);
+    let count = |of: &str| fields.iter().filter(|field| field.of == of).count();
     match random.below(6) {
-        0 => {
-            let count = fields.iter().take_while(|field| field.of == fields[0].of).count();
-            one_of(&fields[..count], random)
-        }
+        0 => one_of(&fields[..fields.iter().take_while(|field| field.of == fields[0].of).count()], random),
         // Of a few picks, the one of which there is least around.
-        1 | 2 => (0..6).map(|_| one_of(fields, random)).min_by_key(|pick| rarity(pick.of)).unwrap_or(picked),
-        _ => picked,
-    }
-}
-
-fn rarity(of: &str) -> u8 {
-    match of {
-        "name" | "directory entry" | "entry" => 3,
-        "block list" | "block pointer" | "block length" | "index" | "id table" | "export table"
-        | "record" => 2,
-        "inode" => 1,
-        _ => 0,
+        1 | 2 => {
+            let picks: [Field; 6] = std::array::from_fn(|_| one_of(fields, random));
+            picks.into_iter().min_by_key(|pick| count(pick.of)).unwrap_or(picks[0])
+        }
+        _ => one_of(fields, random),
     }
 }
 
@@ -223,20 +213,23 @@ fn change(bytes: &mut [u8], fields: &[Field], random: &mut Random) {
     field.set(bytes, value);
 }
 
-/// Has the superblock say that the image is as long as it is.
-fn claim_len(bytes: &mut [u8]) {
-    let len = bytes.len() as u64;
-    if crate::fields::squashfs_legacy::claim_len(bytes)
-        || crate::fields::cramfs::claim_len(bytes)
-        || crate::fields::iso9660::claim_len(bytes)
-    {
-        return;
+/// Has the superblock say that the image is as long as it is: in bytes or in blocks.
+fn claim_len(was: usize, bytes: &mut [u8], fields: &[Field]) {
+    let (was, now) = (was as u64, bytes.len() as u64);
+    for field in fields.iter().take_while(|field| field.of == fields[0].of) {
+        let value = field.get(bytes);
+        if let Some(shift) = (0..=16).find(|shift| value > 3 && value == was >> shift) {
+            field.set(bytes, now >> shift);
+        }
     }
-    if bytes.starts_with(b"hsqs") {
-        Field { at: 40, len: 8, of: "superblock" }.set(bytes, len);
-    } else if len > 1200 {
-        let bits = u32::from(bytes[1036]).min(16);
-        Field { at: 1060, len: 4, of: "superblock" }.set(bytes, len >> bits);
+    // Superblocks that no table describes, of either byte order.
+    for at in 0..bytes.len().saturating_sub(8).min(600) {
+        for is_big in [false, true] {
+            let field = Field { is_big, ..Field::new("", at, 4) };
+            if field.get(bytes) == was {
+                field.set(bytes, now);
+            }
+        }
     }
 }
 
@@ -247,9 +240,9 @@ mod tests {
     #[test]
     fn a_seed_determines_everything() {
         let folder = tempfile::tempdir().unwrap();
-        for format in crate::image_kinds() {
+        for format in crate::corpus::kinds() {
             let bases = crate::corpus::images(format, folder.path()).unwrap();
-            let fields = crate::fields(&bases[0].bytes, &[]);
+            let fields = crate::fields(&bases[0].bytes);
             let mut changed = 0;
             for seed in 0..200 {
                 let once = mutate(&bases[0].bytes, &fields, &bases, &mut Random::new(seed));
@@ -266,7 +259,7 @@ mod tests {
         let mut random = Random::new(1);
         for len in 0..200 {
             let bytes = random.noise(len);
-            let fields = crate::fields(&bytes, &[1, u64::MAX]);
+            let fields = crate::fields(&bytes);
             mutate(&bytes, &fields, &[], &mut random);
         }
     }

@@ -21,8 +21,7 @@ fn every_name_of_an_inode_has_to_claim_its_type() {
     let folder = tempfile::tempdir().unwrap();
     let base = images("erofs", folder.path()).unwrap().swap_remove(3);
     let pit = Sandpit::new().unwrap();
-    let types: Vec<_> =
-        fields(&base.bytes, &[]).into_iter().filter(|field| field.of == "directory entry").collect();
+    let types: Vec<_> = fields(&base.bytes).into_iter().filter(|field| field.of == "Dirent").collect();
     // Of each entry: number, place of the name, type, and a byte that means nothing.
     let mut tried = 0;
     for entry in types.chunks_exact(4) {

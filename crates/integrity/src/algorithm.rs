@@ -16,7 +16,7 @@ impl HashAlgorithm {
     /// All hash functions.
     pub const ALL: [HashAlgorithm; 2] = [HashAlgorithm::Sha256, HashAlgorithm::Sha512];
 
-    /// Returns the name in Linux and in superblocks.
+    /// Returns the name that Linux and superblocks use.
     pub fn name(self) -> &'static str {
         match self {
             HashAlgorithm::Sha256 => "sha256",
@@ -37,7 +37,6 @@ impl HashAlgorithm {
         }
     }
 
-    /// Returns the length of an input block in bytes.
     pub(crate) fn input_len(self) -> usize {
         match self {
             HashAlgorithm::Sha256 => 64,
@@ -46,7 +45,6 @@ impl HashAlgorithm {
     }
 }
 
-/// A hash function initialized with a salt.
 #[derive(Clone)]
 pub(crate) enum Salted {
     Sha256(Sha256),
@@ -61,7 +59,6 @@ impl Salted {
         }
     }
 
-    /// Appends the digest of the salt and `bytes`.
     pub(crate) fn hash_into(&self, bytes: &[u8], digests: &mut Vec<u8>) {
         match self {
             Salted::Sha256(hasher) => {

@@ -37,9 +37,9 @@ impl Default for FsVerityOptions {
 /// Attempts to enable fs-verity on a file that a child process seems to have open.
 const BUSY_MAX: u32 = 10;
 
-/// Enables fs-verity on a file, with SHA-256, blocks of 4,096 bytes, and no salt: as the default of
-/// [`FsVerityOptions`]. The file has to be open for reading alone. Returns false if the filesystem
-/// or the kernel has no fs-verity; a file that has it already stays as it is.
+/// Enables fs-verity on a file, with the default [`FsVerityOptions`]. The file must be open for
+/// reading only. Returns false if the filesystem or the kernel lacks fs-verity; a file that already
+/// has it is unchanged.
 ///
 /// Errors: `Io`.
 pub fn enable_fs_verity(file: &File, path: &Path) -> Result<bool> {

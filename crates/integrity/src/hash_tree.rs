@@ -11,7 +11,6 @@ use packfs_core::{Image, Progress, Result};
 /// Bytes that a worker hashes at a time.
 const SPAN_LEN: u64 = 1 << 20;
 
-/// Number of blocks of each level.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Shape {
     /// Level 0, with the hashes of data, first.
@@ -29,27 +28,23 @@ impl Shape {
         Shape { levels }
     }
 
-    /// Returns the number of levels, 0 for a single block of data.
     pub(crate) fn level_count(&self) -> usize {
         self.levels.len()
     }
 
-    /// Returns the number of blocks of all levels.
     pub(crate) fn block_count(&self) -> u64 {
         self.levels.iter().sum()
     }
 
-    /// Returns the position of a block if levels are stored in order, the one with a single block
-    /// first.
+    /// Position if levels are stored in order, the one with a single block first.
     pub(crate) fn position(&self, level: usize, index: u64) -> u64 {
         self.levels[level + 1..].iter().sum::<u64>() + index
     }
 }
 
-/// Receives a complete block of hashes: its level, its number in that level, its bytes.
+/// Arguments: level, number in that level, bytes of the block.
 pub(crate) type Emit<'a> = dyn FnMut(usize, u64, &[u8]) -> Result<()> + 'a;
 
-/// Collects hashes in order into blocks.
 pub(crate) struct Fold<'a> {
     salted: Salted,
     block_len: usize,
@@ -70,7 +65,7 @@ impl<'a> Fold<'a> {
         Fold { salted, block_len, rows, root: Vec::new(), emit }
     }
 
-    /// Adds the next hash of a level, 0 for those of data.
+    /// Level 0 has the hashes of data.
     pub(crate) fn add(&mut self, level: usize, hash: &[u8]) -> Result<()> {
         let mut hash = hash.to_vec();
         for level in level.. {
@@ -87,7 +82,6 @@ impl<'a> Fold<'a> {
         Ok(())
     }
 
-    /// Returns the root hash, after completing all blocks.
     pub(crate) fn finish(mut self) -> Result<Vec<u8>> {
         for level in 0..self.rows.len() {
             if !self.rows[level].bytes.is_empty() {
@@ -109,8 +103,8 @@ impl<'a> Fold<'a> {
     }
 }
 
-/// Hashes the first `len` bytes of `image` in blocks, the last one padded with zeros; `take`
-/// receives the concatenated hashes of several blocks at a time, in order.
+/// The last block is padded with zeros; `take` receives the concatenated hashes of several blocks
+/// at a time, in order.
 pub(crate) fn hash_blocks(
     image: &dyn Image,
     len: u64,

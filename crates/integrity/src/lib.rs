@@ -8,7 +8,6 @@ mod algorithm;
 mod digest;
 mod fs_verity;
 mod hash_tree;
-mod hex;
 mod ordered;
 mod paths;
 mod reader;
@@ -21,8 +20,8 @@ mod verity;
 pub use algorithm::HashAlgorithm;
 pub use digest::{DigestFacts, TreeDigest, TreeDigests, digest_tree};
 pub use fs_verity::{FsVerityOptions, enable_fs_verity, fs_verity_digest};
-pub use hex::{from_hex, to_hex};
 pub use ordered::in_order;
+pub use packfs_core::{from_hex, to_hex};
 pub use paths::{public_key_path, recovery_path, root_hash_path, signature_path};
 pub use recovery::{
     RecoveryIndex, RecoveryParams, RecoveryState, protect, repair, repair_copy, survey, survey_beside,

@@ -10,8 +10,8 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 /// Most waiting results for each worker.
 const WAITING_A_WORKER: usize = 8;
 
-/// Calls `work` for each item on `jobs` threads, each with a scratch of its own, and `take` for
-/// each result, in the order of items, on the calling thread.
+/// Calls `work` for each item on `jobs` threads, each with a separate scratch, and `take` for each
+/// result, in the order of items, on the calling thread.
 ///
 /// Errors: the first in that order, of items, `work` or `take`; `Cancelled`.
 pub fn in_order<I: Send, S, R: Send>(
@@ -74,7 +74,6 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Results passed from workers to the calling thread.
 struct Waiting<T> {
     state: Mutex<State<T>>,
     room_max: usize,
@@ -85,7 +84,7 @@ struct Waiting<T> {
 }
 
 struct State<T> {
-    /// Results from the next one to be taken on.
+    /// Starts with the next result to be taken.
     results: VecDeque<Option<Result<T>>>,
     taken: u64,
     workers: usize,
@@ -99,7 +98,7 @@ impl<T> Waiting<T> {
         Waiting { state: Mutex::new(state), room_max, ready: Condvar::new(), room: Condvar::new() }
     }
 
-    /// Adds a result once there is space; returns false if the receiver has ended.
+    /// Waits for space; returns false if the receiver has ended.
     fn put(&self, index: u64, result: Result<T>) -> bool {
         let mut state = lock(&self.state);
         // There is always space for the next result to be taken.
@@ -120,7 +119,7 @@ impl<T> Waiting<T> {
         true
     }
 
-    /// Returns the next result in order; `None` at the end.
+    /// Results come in order; `None` at the end.
     fn take(&self) -> Option<Result<T>> {
         let mut state = lock(&self.state);
         loop {
@@ -137,7 +136,7 @@ impl<T> Waiting<T> {
     }
 }
 
-/// Records the end of a worker, even by a panic.
+/// Also runs after a panic.
 struct Leaving<'a, T>(&'a Waiting<T>);
 
 impl<T> Drop for Leaving<'_, T> {

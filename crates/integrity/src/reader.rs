@@ -4,7 +4,7 @@ use packfs_core::{Error, Image, Progress, Result};
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
 
-/// Reads an image once, optionally copies it, and keeps the original error.
+/// Optionally copies the image, and keeps the original error.
 pub(crate) struct ImageReader<'a> {
     image: &'a dyn Image,
     copy: Option<&'a File>,
@@ -18,7 +18,7 @@ impl<'a> ImageReader<'a> {
         ImageReader { image, copy, progress, position: 0, failed: None }
     }
 
-    /// Returns the read error, if there was one; also if not everything was read.
+    /// Also reports errors of incomplete reads.
     pub(crate) fn outcome(self) -> Result<()> {
         match self.failed {
             Some(error) => Err(error),
@@ -55,7 +55,7 @@ impl Read for ImageReader<'_> {
     }
 }
 
-/// Only required for printing verified data, which is not done here.
+/// Required only for printing verified data, which this crate does not do.
 impl Seek for ImageReader<'_> {
     fn seek(&mut self, _: SeekFrom) -> io::Result<u64> {
         Err(io::ErrorKind::Unsupported.into())

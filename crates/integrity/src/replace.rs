@@ -5,7 +5,7 @@ use packfs_core::{Error, Result};
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
-/// A temporary file beside `path`; an existing file stays until [`Replacement::finish`].
+/// A temporary file beside `path`; an existing file is unchanged until [`Replacement::finish`].
 pub struct Replacement {
     path: PathBuf,
     file: NewFile,

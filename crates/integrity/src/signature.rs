@@ -28,7 +28,7 @@ pub struct NewKeys {
     pub public: String,
 }
 
-/// Reads a key without a password whose checksum is zeros, as created by `minisign -G -W`.
+/// Accepts keys without a password whose checksum is zeros, as created by `minisign -G -W`.
 fn unchecked(digits: &str) -> std::result::Result<SecretKey, PError> {
     let corrupted = || PError::new(minisign::ErrorKind::Verify, "corrupted key");
     let bytes = Base64::decode_to_vec(digits, None).map_err(|_| corrupted())?;

@@ -7,7 +7,6 @@ use rustix::ioctl::{self, Opcode, Setter, opcode};
 /// `FS_IOC_ENABLE_VERITY` of `uapi/linux/fsverity.h`.
 const ENABLE: Opcode = opcode::write::<EnableArg>(b'f', 133);
 
-/// `struct fsverity_enable_arg`.
 #[derive(Clone, Copy, Default)]
 #[repr(C)]
 struct EnableArg {
@@ -24,8 +23,7 @@ struct EnableArg {
 
 const _: () = assert!(size_of::<EnableArg>() == 128);
 
-/// Enables fs-verity, with SHA-256 and blocks of 4,096 bytes, on a file that nothing has open for
-/// writing.
+/// Uses SHA-256 and blocks of 4,096 bytes; no descriptor may have the file open for writing.
 pub(crate) fn enable_fs_verity(file: impl AsFd) -> io::Result<()> {
     let arg = EnableArg { version: 1, hash_algorithm: 1, block_size: 4096, ..EnableArg::default() };
     // SAFETY: the call reads a `struct fsverity_enable_arg`, which has the length asserted above.

@@ -1,4 +1,4 @@
-//! Files in blocks: collects them from the inputs, and gives them new places.
+//! Files in blocks: collects them from the inputs, and assigns new offsets.
 
 use crate::files::{ByInput, check_rows, inode_of};
 use crate::moves::Moves;
@@ -13,7 +13,7 @@ use std::ops::Range;
 /// Index of a shared block that no file refers to.
 const UNUSED: u32 = u32::MAX;
 
-/// Collects the blocks of every file, without reading data.
+/// Reads no data.
 pub(crate) fn gather(
     job: &Job<'_>,
     plan: &Plan<Blocks>,
@@ -50,7 +50,6 @@ pub(crate) fn gather(
     Ok((Placed { files, data_end: moves.end, data, ..Placed::default() }, moves))
 }
 
-/// One input.
 struct Input<'a> {
     stored: &'a dyn StoredBlocks,
     job: &'a Job<'a>,
@@ -58,8 +57,7 @@ struct Input<'a> {
 }
 
 impl Input<'_> {
-    /// Appends its blocks, and returns the ranges of the image that they take. Places are still
-    /// those in the input.
+    /// Returns the ranges of the image that the blocks take. Offsets are still those of the input.
     fn gather(&self, files: &mut [FilePlace<Blocks>], data: &mut BlocksPlaced) -> Result<Vec<Range<u64>>> {
         let mut ranges = Ranges::new(1);
         let shared = self.stored.shared()?;
@@ -87,8 +85,7 @@ impl Input<'_> {
     }
 }
 
-/// Gives a tail the number of its block in the new image; blocks have numbers in the order of their
-/// first use.
+/// Numbers blocks in the order of their first use.
 fn renumber(
     tail: SharedTail,
     shared: &[(u64, StoredBlock)],

@@ -1,4 +1,4 @@
-//! Files in clusters: collects them from the inputs, and gives them new places.
+//! Files in clusters: collects them from the inputs, and assigns new offsets.
 
 use crate::files::{ByInput, check_rows, inode_of};
 use crate::moves::Moves;
@@ -18,7 +18,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use xxhash_rust::xxh3::Xxh3;
 
-/// Collects the clusters of every file, without reading data.
+/// Reads no data.
 pub(crate) fn gather(
     job: &Job<'_>,
     plan: &Plan<Clusters>,
@@ -69,12 +69,11 @@ pub(crate) fn gather(
     Ok((Placed { files: places, data_end: moves.end, data, ..Placed::default() }, moves))
 }
 
-/// All of an input, in whole blocks.
+/// Rounded to whole blocks.
 fn whole(input: &MergeInput, block_len: u64) -> Range<u64> {
     0..input.image.len().checked_next_multiple_of(block_len).unwrap_or(u64::MAX)
 }
 
-/// The inputs as files of data.
 fn placed_files(job: &Job<'_>, moves: &Moves) -> Vec<PlacedFile> {
     let identity = |input: &MergeInput| match input.volume.stored() {
         Some(AnyStored::Clusters(stored)) => stored.identity(),
@@ -89,23 +88,20 @@ fn placed_files(job: &Job<'_>, moves: &Moves) -> Vec<PlacedFile> {
     .collect()
 }
 
-/// Clusters of all inputs, with places in the inputs.
+/// Offsets are those of the inputs.
 struct Gathering<'a> {
     job: &'a Job<'a>,
     block_len: u64,
-    /// True if clusters may start at any byte.
     byte_aligned: bool,
     files: Vec<FilePlace<Clusters>>,
     clusters: Vec<Cluster>,
-    /// End of each input's clusters.
     ends: Vec<usize>,
-    /// Input and offset of each inline tail.
     tails: Vec<(u32, u64)>,
     packed: Packed,
 }
 
 impl Gathering<'_> {
-    /// Appends an input, and returns the ranges of its data that files refer to.
+    /// Returns the ranges of the input's data that files refer to.
     fn gather(
         &mut self,
         stored: &dyn StoredClusters,
@@ -146,7 +142,7 @@ impl Gathering<'_> {
         Ok(ranges.finish())
     }
 
-    /// Gives everything its place in the new image; returns the packed stream.
+    /// Returns the packed stream.
     fn relocate(
         &mut self,
         by_input: &ByInput,
@@ -187,7 +183,6 @@ fn add_ranges<'a>(clusters: impl IntoIterator<Item = &'a Cluster>, ranges: &mut 
     }
 }
 
-/// Returns the length of the run that a flat file has.
 fn flat_len(scanned: &Scanned, node: NodeId, place: &FilePlace<Clusters>) -> u64 {
     match (&scanned.tree.node(node).kind, place.tail) {
         (NodeKind::File { len, .. }, Some(TailPlace::Inline(tail))) => {
@@ -198,7 +193,6 @@ fn flat_len(scanned: &Scanned, node: NodeId, place: &FilePlace<Clusters>) -> u64
     }
 }
 
-/// Inline tails, read from the inputs when they are written.
 struct Tails {
     rows: Vec<(u32, u64)>,
     images: Vec<Arc<dyn Image>>,

@@ -4,10 +4,9 @@ use crate::scan::Scanned;
 use packfs_core::{Error, Limit, Limits, NodeId, NodeKind, Result};
 use packfs_format::InodeId;
 
-/// Nodes of files that are not empty, those of each input together and in tree order.
+/// Omits empty files; those of each input are adjacent and in tree order.
 pub(crate) struct ByInput {
     nodes: Vec<NodeId>,
-    /// End of each input's nodes.
     ends: Vec<usize>,
 }
 
@@ -37,7 +36,6 @@ impl ByInput {
         ByInput { nodes, ends: next }
     }
 
-    /// Returns the files of an input.
     pub(crate) fn of(&self, input: usize) -> &[NodeId] {
         let start = input.checked_sub(1).and_then(|before| self.ends.get(before)).copied().unwrap_or(0);
         let end = self.ends.get(input).copied().unwrap_or(start);
@@ -55,7 +53,6 @@ fn each_file(scanned: &Scanned, mut visit: impl FnMut(NodeId, usize)) {
     }
 }
 
-/// Returns the inode of a file in its input.
 pub(crate) fn inode_of(scanned: &Scanned, node: NodeId) -> Result<InodeId> {
     let found = match scanned.tree.node(node).kind {
         NodeKind::File { content, .. } => scanned.source(content),
@@ -64,7 +61,7 @@ pub(crate) fn inode_of(scanned: &Scanned, node: NodeId) -> Result<InodeId> {
     found.map(|(_, inode)| inode).ok_or_else(|| Error::failed("internal: a file without an inode"))
 }
 
-/// Refuses more rows of blocks than the memory for metadata allows.
+/// Enforces the memory limit for metadata.
 pub(crate) fn check_rows<T>(limits: &Limits, rows: &[T]) -> Result<()> {
     let len = (rows.len() as u64).saturating_mul(size_of::<T>() as u64);
     limits.check("merged images", Limit::Memory, len)

@@ -6,16 +6,15 @@ use std::fs::File;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// An opened image, and the place of its root in the new one.
+/// Opened image, and its mount path in the new one.
 pub struct MergeInput {
     /// The opened image.
     pub volume: Arc<dyn Volume>,
     /// The image that the volume was opened from.
     pub image: Arc<dyn Image>,
-    /// The file that holds the image from its start on, to copy within the kernel; `None` if there
-    /// is none.
+    /// File that contains the image from its start on, if any, to copy within the kernel.
     pub file: Option<Arc<FileImage>>,
-    /// Its path, which names a device of the new image.
+    /// Path that names a device of the new image.
     pub path: PathBuf,
     /// Its name in messages.
     pub name: String,
@@ -29,7 +28,7 @@ impl MergeInput {
         self.volume.data_image().unwrap_or_else(|| Arc::clone(&self.image))
     }
 
-    /// Returns the file that holds the data at the same offsets, if one does.
+    /// Returns the file that contains the data at the same offsets, if any.
     pub(crate) fn data_file(&self) -> Option<&File> {
         self.file.as_ref().map(|image| image.file()).filter(|_| self.volume.data_image().is_none())
     }

@@ -1,11 +1,10 @@
-//! The last cluster of a packed stream, decoded where an index cannot tell what follows it.
+//! Last cluster of a packed stream, decoded where the index cannot represent what follows it.
 
 use packfs_codec::{Algorithm, BlockRef, DecodedLen, Decoders};
 use packfs_core::{Error, Result};
 use packfs_format::{Cluster, ClusterForm};
 
-/// Most bytes of a cluster, stored and decoded: those of two blocks are decoded, of a cluster that
-/// may hold more.
+/// Most bytes of a cluster, stored and decoded: up to two blocks of a longer cluster are decoded.
 const LEN_MAX: u64 = 4 << 20;
 
 /// Errors: `Unsupported` for a longer cluster.
@@ -18,9 +17,7 @@ pub(crate) fn check_len(row: &Cluster) -> Result<()> {
     }
 }
 
-/// Decodes a cluster of a packed stream.
-///
-/// Errors: `Corrupt` for bytes that the algorithm does not decode to the cluster's length.
+/// Errors: `Corrupt` for bytes that do not decode to the cluster's length.
 pub(crate) fn decode(row: &Cluster, algorithm: Algorithm, stored: &[u8]) -> Result<Vec<u8>> {
     check_len(row)?;
     let is_part = row.form == ClusterForm::CompressedPart;
@@ -34,7 +31,7 @@ pub(crate) fn decode(row: &Cluster, algorithm: Algorithm, stored: &[u8]) -> Resu
     };
     let mut bytes = vec![0; row.len as usize];
     let mut decoders = Decoders::default();
-    // Exact bytes may begin with zeros that count.
+    // Without padding, leading zeros are data.
     for zero_padded in [true, false] {
         let outcome = decoders.decompress_block(algorithm, &block(zero_padded), stored, &mut bytes);
         if outcome.is_ok_and(|len| len == bytes.len()) {

@@ -1,17 +1,17 @@
-//! Merges images that were packed apart: data is moved and never decoded, and the format writes new
-//! metadata around it.
+//! Merges separately packed images: data is moved without being decoded, and the format writes new
+//! metadata.
 //!
-//! A merged image is a tree whose files are made of blocks that other images stored. `scan` merges
-//! the trees of the images directory by directory; `blocks` and `clusters` collect the blocks of
-//! each file from its image's metadata, and give them new places; the format lays out inodes,
-//! directories, and tables as for any packed tree, before any data is moved, so that every limit of
-//! the format is met first; `write` then moves the data, and renames the image. No format is known
-//! here. Memory grows with entries and blocks, never with data.
+//! `scan` merges the trees of the images directory by directory. `blocks` and `clusters` collect
+//! the blocks of each file from its image's metadata, and assign new offsets. The format lays out
+//! inodes, directories, and tables as for any packed tree, before any data is moved, so that its
+//! limits are checked first. `write` then moves the data, and renames the image. No format is known
+//! here. Memory grows with entries and blocks, not with data.
 #![forbid(unsafe_code)]
 
 mod blocks;
 mod clusters;
 mod files;
+mod in_store;
 mod input;
 mod last_cluster;
 mod moves;
@@ -24,78 +24,81 @@ mod scan;
 mod warm;
 mod write;
 
+pub use in_store::merge_into_object;
 pub use input::MergeInput;
-pub use moves::Move;
 pub use open_files::allow_open_files;
 pub use report::MergeReport;
 
+use moves::Move;
 use packfs_core::{Error, ErrorKind, Implied, Limits, Progress, Result};
 use packfs_format::{AnyLayout, DataFile, Format, Merging, Volume};
 use std::path::Path;
 
-/// Treatment of a path that several images have.
+/// Treatment of paths that several images contain.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OnConflict {
-    /// Refuses to merge, naming such paths. Directories are merged.
+    /// Refuses to merge, naming these paths. Directories are merged.
     #[default]
     Refuse,
-    /// Keeps what the last image has. Directories are merged.
+    /// Keeps the entry of the last image. Directories are merged.
     LastWins,
 }
 
-/// Place of the data of a merged image.
+packfs_core::words!(OnConflict: "rule for conflicts", { Refuse: "error", LastWins: "last" });
+
+/// Location of the data of a merged image.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum DataPlace {
-    /// Within the image: only what files refer to.
+    /// The image, as far as files refer to the data.
     #[default]
     Image,
-    /// Within the image: each input whole, at the place that the device table gives to it.
+    /// The image, with each input whole at the offset in the device table.
     Flat,
-    /// In the inputs, which stay as they are: devices of the image.
+    /// The inputs, unchanged, as devices of the image.
     Inputs,
 }
 
 /// Treatment of whiteouts and opaque directories of overlayfs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Marks {
-    /// Entries like others.
+    /// Ordinary entries.
     #[default]
     Plain,
-    /// They hide what earlier images have, and are not in the new image themselves.
+    /// Hide entries of earlier images, and are dropped.
     Applied,
-    /// They hide what earlier images have, and are in the new image, too.
+    /// Hide entries of earlier images, and are kept.
     AppliedAndKept,
 }
 
 /// Options of merging.
 #[derive(Clone, Debug, Default)]
 pub struct MergeOptions {
-    /// Treatment of a path that several images have.
+    /// Treatment of paths that several images contain.
     pub on_conflict: OnConflict,
     /// Treatment of whiteouts and opaque directories of overlayfs.
     pub marks: Marks,
-    /// Place of the data.
+    /// Location of the data.
     pub data: DataPlace,
-    /// Oldest Linux version that reads the new image, such as `6.18`, for formats that differ by
-    /// it; `None`: that which reads all of the images.
+    /// Oldest Linux version that reads the new image, such as `6.18`, for formats that depend on
+    /// it; `None` means the oldest that reads all inputs.
     pub kernel: Option<String>,
     /// Limits of all images together.
     pub limits: Limits,
     /// Set to sync the image to disk before it is renamed into place.
     pub sync: bool,
-    /// Time of making in seconds since 1970; `None` for the newest time of any entry.
+    /// Creation time in seconds since 1970; `None` means the newest time of any entry.
     pub made_at: Option<i64>,
-    /// Metadata of directories that no image describes, above those that images are merged at.
+    /// Metadata of directories above mount paths that no image describes.
     pub implied: Implied,
-    /// Options of the format that describe the new image as a whole, such as its UUID.
+    /// Options of the format for the new image as a whole, such as its UUID.
     pub format_options: Vec<(String, String)>,
 }
 
-/// Merges images of one format into a new one; later ones lie over earlier ones.
+/// Merges images of one format into a new one; entries of later images take precedence.
 ///
-/// Errors: `Usage` for images that cannot lie in one, `Failed` for paths in conflict, `Unsupported`
-/// for more than the format can hold; `Corrupt` for a damaged image; `Io`, `Limit`, `Cancelled`.
-/// Nothing has the name of the output before it is complete.
+/// Errors: `Usage` for images that cannot be merged, `Failed` for paths in conflict, `Unsupported`
+/// for limits of the format; `Corrupt` for a damaged image; `Io`, `Limit`, `Cancelled`. The output
+/// gets its name only once it is complete.
 pub fn merge(
     format: &dyn Format,
     inputs: &[MergeInput],
@@ -106,21 +109,8 @@ pub fn merge(
     Ok(written(format, inputs, output, options, false, progress)?.report)
 }
 
-/// Merges as [`merge`], but leaves holes where data belongs. Returns what belongs there, too, in
-/// the order of its place: ranges of the inputs' data images, beyond whose ends are zeros.
-///
-/// Errors: as [`merge`].
-pub fn merge_without_data(
-    format: &dyn Format,
-    inputs: &[MergeInput],
-    output: &Path,
-    options: &MergeOptions,
-    progress: &dyn Progress,
-) -> Result<(MergeReport, Vec<Move>)> {
-    let written = written(format, inputs, output, options, true, progress)?;
-    Ok((written.report, written.left))
-}
-
+/// Merges; `leaves_data` leaves holes in place of data, and returns the missing data in ascending
+/// order of its offset: ranges of the inputs' data images, which zeros follow.
 fn written(
     format: &dyn Format,
     inputs: &[MergeInput],
@@ -151,7 +141,7 @@ fn written(
     }
 }
 
-/// Errors: `Usage` for images of different formats, and those that describe an image as a whole.
+/// Errors: `Usage` for images of different formats, and for options that apply to a whole image.
 fn check_inputs(format: &dyn Format, inputs: &[MergeInput], warm: &warm::Warm<'_>) -> Result<()> {
     let Some(first) = inputs.first() else { return Err(Error::usage("there is no image to merge")) };
     for (index, input) in inputs.iter().enumerate() {
@@ -188,7 +178,7 @@ fn merging<'a>(inputs: &'a [MergeInput], scanned: &scan::Scanned, options: &Merg
     }
 }
 
-/// Says that the tree is more than the format can hold, where that is the error.
+/// Adds a hint to errors about limits of the format.
 fn as_limit(error: Error) -> Error {
     match error.kind() {
         ErrorKind::Failed | ErrorKind::TooLarge => {

@@ -1,21 +1,21 @@
-//! Ranges of the inputs' data, and their places in the new image.
+//! Ranges of the inputs' data, and their offsets in the new image.
 
 use packfs_core::{Error, Result};
 use packfs_format::{Cluster, ClusterForm};
 use std::ops::Range;
 
-/// Ranges from this length on are placed so that file systems can share their blocks: both offsets
+/// Ranges from this length on are aligned so that file systems can share their blocks: both offsets
 /// have the same remainder by [`SHARED_BLOCK_LEN`].
 const SHARED_LEN_MIN: u64 = 1 << 20;
 /// Block of file systems that share blocks.
 const SHARED_BLOCK_LEN: u64 = 4096;
 
-/// Range of an input's data, and its place.
+/// Range of an input's data, and its new offset.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Move {
     /// Index of the input.
     pub input: usize,
-    /// Range of its data image.
+    /// Range in the input's data image.
     pub from: Range<u64>,
     /// Start in the new image.
     pub to: u64,
@@ -28,22 +28,20 @@ impl Move {
     }
 }
 
-/// Every range that is moved, in the order of its place.
+/// Ascending by new offset.
 #[derive(Debug, Default)]
 pub(crate) struct Moves {
     rows: Vec<Move>,
-    /// First row of each input, and after the last one the number of rows.
+    /// The last element is the number of rows.
     first: Vec<usize>,
-    /// Bytes that belong to no input, at the end of the data.
+    /// Bytes of no input, at the end of the data.
     pub fresh: Vec<u8>,
-    /// Start of the fresh bytes in the new image.
     pub fresh_at: u64,
-    /// End of the data in the new image.
     pub end: u64,
 }
 
 impl Moves {
-    /// Gives places to the ranges of each input, from `start` on.
+    /// Assigns offsets from `start` on.
     pub(crate) fn new(ranges: Vec<Vec<Range<u64>>>, start: u64, aligned: bool) -> Self {
         let mut moves = Moves { end: start, ..Moves::default() };
         for (input, ranges) in ranges.into_iter().enumerate() {
@@ -62,20 +60,16 @@ impl Moves {
         moves
     }
 
-    /// Every range, in the order of its place.
     pub(crate) fn rows(&self) -> &[Move] {
         &self.rows
     }
 
-    /// Returns the end of an input's ranges in the new image.
     pub(crate) fn end_of(&self, input: usize) -> u64 {
         let last = self.first.get(input.saturating_add(1)).and_then(|end| end.checked_sub(1));
         last.and_then(|last| self.rows.get(last)).map_or(0, |row| row.to.saturating_add(row.data_len()))
     }
 
-    /// Returns the place of an offset of an input's data.
-    ///
-    /// Errors: `Failed` for one that no range holds.
+    /// Errors: `Failed` for an offset outside all ranges.
     pub(crate) fn place(&self, input: usize, offset: u64) -> Result<u64> {
         let lost = || Error::failed(format!("internal: no place for data at {offset:#x}"));
         let (first, end) = (self.first.get(input), self.first.get(input.saturating_add(1)));
@@ -86,9 +80,6 @@ impl Moves {
         if within >= row.data_len() { Err(lost()) } else { Ok(row.to.saturating_add(within)) }
     }
 
-    /// Gives a cluster its place in the new image.
-    ///
-    /// Errors: as [`Moves::place`].
     pub(crate) fn relocate(&self, cluster: &mut Cluster, input: usize) -> Result<()> {
         if cluster.form != ClusterForm::Hole {
             cluster.offset = self.place(input, cluster.offset)?;

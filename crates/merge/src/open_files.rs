@@ -1,19 +1,19 @@
-//! The limit of open files: every image of a merge stays open.
+//! Limit of open files: every input of a merge stays open.
 
 use rustix::process::{Resource, getrlimit, setrlimit};
 
-/// Files that the process has open besides.
+/// Allowance for other open files of the process.
 const OTHERS: u64 = 64;
 
-/// Allows this process to have so many more files open, if the system permits it: most allow 1,024
-/// at first and some 100,000 on request. A file beyond that fails when it is opened.
+/// Raises the limit of open files by `count`, if the system permits it: most allow 1,024 at first
+/// and about 100,000 on request. Exceeding the limit fails when the file is opened.
 pub fn allow_open_files(count: usize) {
     let wanted = (count as u64).saturating_add(OTHERS);
     let mut limit = getrlimit(Resource::Nofile);
     let most = limit.maximum.unwrap_or(u64::MAX);
     if limit.current.is_some_and(|current| current < wanted.min(most)) {
         limit.current = Some(wanted.min(most));
-        // A refusal leaves the limit as it is.
+        // A failure leaves the limit unchanged.
         let _ = setrlimit(Resource::Nofile, limit);
     }
 }

@@ -1,9 +1,9 @@
-//! The packed streams of all inputs, one after the other as the stream of the new image.
+//! Packed streams of all inputs, concatenated as the stream of the new image.
 //!
-//! An index has one cluster that starts in each block of the stream, so every input's part starts
-//! at a block. What its last cluster leaves of a block is filled with a cluster of zeros. Where the
-//! last cluster starts in that block itself, it is stored uncompressed: the only data that is
-//! decoded, of less than two blocks for each input.
+//! In an index, at most one cluster starts in each block of the stream, so every input's part
+//! starts at a block. The rest of the last block is filled with a cluster of zeros. If the last
+//! cluster starts in that block itself, it is stored uncompressed: the only data that is decoded,
+//! less than two blocks for each input.
 
 use crate::moves::Moves;
 use crate::{MergeInput, last_cluster, padding};
@@ -15,45 +15,39 @@ use packfs_format::{
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Places from here on are those of fresh bytes.
+/// Offsets of fresh bytes start here.
 const FRESH: u64 = 1 << 62;
 /// Longest stream, in bytes.
 const LEN_MAX: u64 = 1 << 50;
 const TOO_LONG: &str = "more than 2^50 packed bytes";
-/// Longest plain cluster.
 const PLAIN_LEN_MAX: u64 = 1 << 30;
 /// Most algorithms of one index.
 const ALGORITHMS_MAX: usize = 2;
 
-/// See the module.
 pub(crate) struct Packed {
     block_len: u64,
     recipes: Vec<Recipe>,
-    /// True if the new image has room for bytes of no input.
+    /// True if the new image can contain bytes of no input.
     has_fresh: bool,
     clusters: Vec<Cluster>,
-    /// Each input's part.
     parts: Vec<Part>,
     len: u64,
-    /// Blocks that belong to no input.
+    /// Blocks of no input.
     fresh: Vec<u8>,
-    /// Place of a block of zeros.
     zeros_at: Option<u64>,
-    /// The image of the last part.
     image: Option<Arc<dyn Image>>,
-    /// Fresh blocks of decoded bytes and their clusters: start within a block of the stream, place
-    /// among the fresh bytes, index of the cluster.
+    /// Fresh blocks of decoded bytes and their clusters: start within a block of the stream, offset
+    /// in the fresh bytes, index of the cluster.
     decoded: Vec<(usize, usize, usize)>,
-    /// Algorithms in use, in the order of their first use.
+    /// Algorithms in the order of their first use.
     algorithms: Vec<Algorithm>,
-    /// Forms of plain clusters that start within a block: a stream has one of them.
+    /// Forms of plain clusters that start within a block: a stream uses only one of them.
     has_rotated: bool,
     has_shifted: bool,
 }
 
 #[derive(Clone, Debug)]
 struct Part {
-    /// Start in the stream.
     base: u64,
     rows: Range<usize>,
 }
@@ -77,9 +71,9 @@ impl Packed {
         }
     }
 
-    /// Appends the stream of the next input, if its files are in it.
+    /// Appends the stream of the next input, if it has one.
     ///
-    /// Errors: `Unsupported` for streams that cannot follow each other.
+    /// Errors: `Unsupported` for streams that cannot be concatenated.
     pub(crate) fn gather(
         &mut self,
         stored: &dyn StoredClusters,
@@ -117,7 +111,7 @@ impl Packed {
         // Each block of a plain run is a cluster.
         let last_start = start.saturating_add(last.len.saturating_sub(1) / self.block_len * self.block_len);
         let is_within = block(last_start) == block(self.len);
-        // The length of a cluster of several blocks takes an entry of its own.
+        // A cluster of several blocks needs an entry for its length.
         let blocks_min = if u64::from(last.stored_len) > self.block_len { 2 } else { 1 };
         match last.form {
             // Its block is stored whole.
@@ -131,7 +125,7 @@ impl Packed {
             {
                 self.decode_last(gap)?;
             }
-            // Within one block, only extents can tell what follows.
+            // Within one block, only extents can represent what follows.
             _ => {
                 let (offset, form) = (self.zeros(), ClusterForm::Plain);
                 self.clusters.push(Cluster { offset, len: gap, stored_len: gap as u32, form, second: false });
@@ -144,7 +138,7 @@ impl Packed {
         Ok(())
     }
 
-    /// Replaces the last cluster by plain blocks with the same bytes and `gap` zeros.
+    /// Appends `gap` zeros.
     fn decode_last(&mut self, gap: u64) -> Result<()> {
         let Some(row) = self.clusters.pop() else { return Ok(()) };
         last_cluster::check_len(&row)?;
@@ -175,7 +169,7 @@ impl Packed {
         Ok(())
     }
 
-    /// Rotates decoded blocks that start within a block, where others are rotated.
+    /// Required if other plain clusters are rotated.
     fn rotate_decoded(&mut self) {
         for &(within, at, row) in self.decoded.iter().filter(|row| self.has_rotated && row.0 > 0) {
             let block = self.fresh.get_mut(at..at + self.block_len as usize);
@@ -186,8 +180,8 @@ impl Packed {
         }
     }
 
-    /// Returns the place of a block of which no byte counts. An image without room for fresh bytes
-    /// holds inputs whole, and their first block serves.
+    /// Offset of a block whose contents do not matter. An image that cannot contain fresh bytes
+    /// contains whole inputs, of which the first block serves.
     fn zeros(&mut self) -> u64 {
         if !self.has_fresh {
             return 0;
@@ -201,7 +195,6 @@ impl Packed {
         })
     }
 
-    /// Makes clusters of all that a stream consists of.
     fn complete(
         &mut self,
         rows: &mut Vec<Cluster>,
@@ -231,7 +224,6 @@ impl Packed {
         Ok(())
     }
 
-    /// Gives an inline tail a block of its own.
     fn fresh_tail(&mut self, tail: InlineTail, len: u64, image: &dyn Image) -> Result<Cluster> {
         if !self.has_fresh {
             let error = unsupported("the packed inode ends beside its inode, which is in no device");
@@ -243,17 +235,17 @@ impl Packed {
         let at = self.fresh.len();
         let end = at + self.block_len as usize;
         self.fresh.resize(end, 0);
-        // Zeros stand before what is compressed, and after what is not.
+        // Zeros precede compressed bytes, and follow others.
         let stored_len = tail.stored_len as usize;
         let start = if tail.compressed { end - stored_len } else { at };
         image.read_exact_at(tail.id, self.fresh.get_mut(start..start + stored_len).unwrap_or_default())?;
         let form = if tail.compressed { ClusterForm::Compressed } else { ClusterForm::Plain };
-        // The zeros before compressed bytes count.
+        // Includes the zeros before compressed bytes.
         let stored_len = if tail.compressed { self.block_len as u32 } else { tail.stored_len };
         Ok(Cluster { offset: FRESH + at as u64, len, stored_len, form, second: false })
     }
 
-    /// Tells clusters by the algorithms of the whole stream.
+    /// Sets the codec of clusters by the algorithms of the whole stream.
     fn note_forms(&mut self, rows: &mut [Cluster], place: &FilePlace<Clusters>) -> Result<()> {
         let recipe = match place.form {
             FileForm::Clusters { recipe } => self.recipes.get(usize::from(recipe)),
@@ -283,34 +275,31 @@ impl Packed {
         }
         if self.algorithms.len() > ALGORITHMS_MAX {
             let names: Vec<&str> = self.algorithms.iter().map(|algorithm| algorithm.name()).collect();
-            let what = format!("packed inodes with {}: at most two codecs go into one", names.join(", "));
-            return Err(unsupported(&what).hint("packfs repack makes images with one codec"));
+            let fault = format!("packed inodes with {}: at most two codecs go into one", names.join(", "));
+            return Err(unsupported(&fault).hint("packfs repack makes images with one codec"));
         }
         if self.has_rotated && self.has_shifted {
-            let what = "packed inodes with and without interlaced blocks, which cannot be joined";
-            return Err(unsupported(what).hint("packfs repack makes images of one kind"));
+            let fault = "packed inodes with and without interlaced blocks, which cannot be joined";
+            return Err(unsupported(fault).hint("packfs repack makes images of one kind"));
         }
         Ok(())
     }
 
-    /// Returns the start of an input's part in the stream.
     pub(crate) fn base(&self, input: usize) -> u64 {
         self.parts.get(input).map_or(0, |part| part.base)
     }
 
-    /// Returns every cluster so far.
     pub(crate) fn clusters(&self) -> &[Cluster] {
         &self.clusters
     }
 
-    /// The clusters of the last input that lie in it.
     pub(crate) fn last(&self) -> impl Iterator<Item = &Cluster> {
         let rows = self.parts.last().and_then(|part| self.clusters.get(part.rows.clone()));
         rows.unwrap_or_default().iter().filter(|row| row.offset < FRESH)
     }
 
-    /// Gives the stream its place in the new image, and appends its clusters to those of the files.
-    /// With inputs, zeros before clusters are left out.
+    /// Assigns the offset of the stream, and appends its clusters to those of the files. With
+    /// inputs as devices, zeros before clusters are omitted.
     pub(crate) fn finish(
         &mut self,
         clusters: &mut Vec<Cluster>,
@@ -347,7 +336,6 @@ impl Packed {
         Ok(Some((place, self.len)))
     }
 
-    /// Returns the recipe of the algorithms in use.
     fn recipe(&self) -> Result<u16> {
         let serves = |recipe: &Recipe| match recipe {
             Recipe::Clusters(recipe) => {
@@ -364,7 +352,6 @@ impl Packed {
     }
 }
 
-/// Fills `out` with fresh bytes.
 fn copy_fresh(fresh: &[u8], at: u64, out: &mut [u8]) -> Result<()> {
     let found = fresh.get(at as usize..).and_then(|rest| rest.get(..out.len()));
     out.copy_from_slice(found.ok_or_else(|| Error::failed("internal: no such fresh bytes"))?);

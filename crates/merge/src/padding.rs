@@ -1,22 +1,22 @@
 //! Zeros before compressed bytes.
 //!
-//! Indexes of logical clusters count whole blocks, zeros included. Beyond 2^32 blocks there are
-//! only extents, whose clusters may not take more bytes than they hold: of those, which are mostly
-//! the last one of a file, the zeros are read and left out.
+//! Indexes of logical clusters address whole blocks, including zeros. Beyond 2^32 blocks only
+//! extents are possible, whose stored length must not exceed their decoded length. Of such
+//! clusters, mostly the last one of a file, the zeros are read and omitted.
 
 use packfs_core::Result;
 use packfs_format::{Cluster, ClusterForm};
 
-/// Blocks of metadata that may lie before the data of devices.
+/// Blocks of metadata that may precede the data of devices.
 const METADATA_BLOCKS_MAX: u64 = 1 << 26;
 
-/// Returns the first place that an index of logical clusters may not tell.
+/// First offset that an index of logical clusters may be unable to address.
 pub(crate) fn far_from(block_len: u64) -> u64 {
     (u64::from(u32::MAX) - METADATA_BLOCKS_MAX).saturating_mul(block_len)
 }
 
-/// Leaves the zeros before a cluster out of it if it takes more bytes than it holds; `read` fills
-/// bytes from its place on.
+/// Only if the cluster's stored length exceeds its decoded length; `read` fills bytes from its
+/// offset on.
 pub(crate) fn leave_out(
     row: &mut Cluster,
     block_len: u64,

@@ -1,11 +1,10 @@
-//! Ranges of an image that files refer to, joined where they touch.
+//! Ranges of an image that files refer to; adjacent ones are joined.
 
 use std::ops::Range;
 
-/// Ranges are joined when there are this many, and again when there are twice as many.
+/// Ranges are joined at this number, and again whenever it has doubled.
 const ROWS_MIN: usize = 1 << 16;
 
-/// A set of ranges of bytes.
 #[derive(Debug)]
 pub(crate) struct Ranges {
     rows: Vec<(u64, u64)>,
@@ -15,12 +14,11 @@ pub(crate) struct Ranges {
 }
 
 impl Ranges {
-    /// An empty set of ranges of whole units, a power of two.
+    /// `unit` is a power of two.
     pub(crate) fn new(unit: u64) -> Self {
         Ranges { rows: Vec::new(), unit, join_at: ROWS_MIN }
     }
 
-    /// Adds a range.
     pub(crate) fn add(&mut self, start: u64, len: u64) {
         if len == 0 {
             return;
@@ -48,7 +46,7 @@ impl Ranges {
         });
     }
 
-    /// Returns the ranges, in order and apart from each other.
+    /// Ranges are in order and disjoint.
     pub(crate) fn finish(mut self) -> Vec<Range<u64>> {
         self.join();
         self.rows.into_iter().map(|(start, end)| start..end).collect()

@@ -1,5 +1,3 @@
-//! Results of merging.
-
 /// Results of merging.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]

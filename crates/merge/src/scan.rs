@@ -1,9 +1,9 @@
 //! Merges the trees of all inputs, directory by directory.
 //!
-//! A directory of the new tree has layers: the directories of inputs that lie over each other, and
-//! the paths that inputs are mounted at. Entries of one name meet when their directory is read, so
-//! that nothing is built that a later input hides. Memory holds the new tree, and the names of one
-//! directory of several layers.
+//! A directory of the new tree has layers: directories of inputs that are stacked, and the paths
+//! that inputs are mounted at. Entries of one name are merged when their directory is read, so that
+//! hidden ones are never built. Memory is needed for the new tree, and the names of one directory
+//! of several layers.
 
 mod conflicts;
 mod entries;
@@ -15,42 +15,38 @@ use conflicts::Conflicts;
 use entries::{Found, What};
 use packfs_core::{
     BuildId, ContentId, Error, Meta, Meter, Name, NodeKind, Progress, Result, Stage, Tree, TreeBuilder,
-    Xattrs, overlay,
+    Xattrs,
+    overlay::{self, Effect},
 };
-use packfs_format::{DirNames, Inode, InodeId, InodeKind, node_kind};
+use packfs_format::{DirNames, Inode, InodeId, InodeKind, SeenDirs, check_claims, node_kind};
 use sources::{Rows, Sources};
-use std::collections::{BTreeMap, HashSet};
-use std::sync::Arc;
+use std::collections::{BTreeMap, HashMap};
+use std::convert::Infallible;
 
-/// Entries between two looks at progress.
+/// Entries between two reports of progress.
 const ENTRIES_BETWEEN_LOOKS: u64 = 1024;
 
-/// Inodes have numbers of 32 bits, the root and special ones included.
+/// Inode numbers have 32 bits, including those of the root and of special inodes.
 const ENTRIES_MAX: u64 = u32::MAX as u64 - 8;
 
-/// The merged tree.
 pub(crate) struct Scanned {
     pub tree: Tree,
-    /// Input and inode of each file's contents.
     contents: Rows,
-    /// Names that a later input replaced or hid.
     pub replaced: u64,
 }
 
 impl Scanned {
-    /// Returns the input and the inode of a file's contents.
     pub(crate) fn source(&self, content: ContentId) -> Option<(usize, InodeId)> {
         let (input, inode) = usize::try_from(content.0).ok().and_then(|index| self.contents.get(index))?;
         Some((input as usize, inode))
     }
 
-    /// Returns the newest time in the tree, in seconds since 1970.
+    /// Seconds since 1970.
     pub(crate) fn newest(&self) -> i64 {
         self.tree.nodes().map(|(_, node)| node.meta.mtime.seconds).max().unwrap_or(0)
     }
 }
 
-/// A directory that is to be read: its node, its number among names, and its layers.
 struct Open {
     build: BuildId,
     name: usize,
@@ -58,7 +54,6 @@ struct Open {
     layers: Vec<Layer>,
 }
 
-/// A layer of a directory.
 #[derive(Clone, Copy)]
 struct Layer {
     input: u32,
@@ -67,22 +62,20 @@ struct Layer {
 
 #[derive(Clone, Copy)]
 enum LayerPlace {
-    /// A directory of the input.
     Dir(InodeId),
-    /// So many names into the path that the input is mounted at.
+    /// Depth in the mount path.
     Path(usize),
 }
 
 struct Scan<'a> {
     inputs: &'a [MergeInput],
     options: &'a MergeOptions,
-    /// Metadata of a directory that no input describes.
     implied: Meta,
     progress: &'a dyn Progress,
     warm: &'a Warm<'a>,
     builder: TreeBuilder,
     sources: Sources,
-    seen_dirs: HashSet<(u32, InodeId)>,
+    seen_dirs: HashMap<u32, SeenDirs>,
     open: Vec<Open>,
     names: DirNames,
     meter: Meter,
@@ -91,10 +84,8 @@ struct Scan<'a> {
     replaced: u64,
 }
 
-/// Merges the trees.
-///
-/// Errors: `Corrupt` for an input whose hierarchy breaks the rules, `Failed` for names in conflict,
-/// `Limit`, `Cancelled`, `Io`.
+/// Errors: `Corrupt` for an invalid hierarchy of an input, `Failed` for names in conflict, `Limit`,
+/// `Cancelled`, `Io`.
 pub(crate) fn scan(
     inputs: &[MergeInput],
     warm: &Warm<'_>,
@@ -112,7 +103,7 @@ pub(crate) fn scan(
         warm,
         builder: TreeBuilder::new(implied),
         sources: Sources::default(),
-        seen_dirs: HashSet::new(),
+        seen_dirs: HashMap::new(),
         open: Vec::new(),
         names: DirNames::default(),
         meter: Meter::new(options.limits, "merged images"),
@@ -134,10 +125,9 @@ pub(crate) fn scan(
     Ok(Scanned { tree: builder.finish()?, contents, replaced })
 }
 
-/// An entry with its inode.
 struct Described {
     found: Found,
-    /// `None` for a directory that a mount implies.
+    /// `None` for a directory implied by a mount path.
     inode: Option<(InodeId, Inode, Xattrs)>,
 }
 
@@ -145,15 +135,23 @@ impl Described {
     fn is_dir(&self) -> bool {
         self.inode.as_ref().is_none_or(|(_, inode, _)| inode.kind == InodeKind::Directory)
     }
+
+    fn effect(&self, marks: Marks) -> Effect {
+        match &self.inode {
+            Some((_, inode, xattrs)) if marks != Marks::Plain => Effect::of(inode.kind, xattrs),
+            _ if self.is_dir() => Effect::Joins,
+            _ => Effect::Covers,
+        }
+    }
 }
 
-impl Scan<'_> {
-    fn input(&self, index: u32) -> Result<&MergeInput> {
+impl<'a> Scan<'a> {
+    fn input(&self, index: u32) -> Result<&'a MergeInput> {
         self.warm.touch(index as usize);
         self.inputs.get(index as usize).ok_or_else(|| Error::failed("internal: an input that is none"))
     }
 
-    /// Describes entries of one name in a directory, in the order of the inputs.
+    /// Entries of one name are in the order of the inputs.
     fn read_layers(&self, layers: &[Found], dir: usize, name: &[u8]) -> Result<Vec<Described>> {
         let mut rows = Vec::with_capacity(layers.len());
         for found in layers {
@@ -169,27 +167,17 @@ impl Scan<'_> {
             };
             let inode = input.volume.inode(id).map_err(at)?;
             let claim = match found.what {
-                What::Inode(_, file_type) if file_type != inode.kind.file_type() => {
-                    let (claim, truth) = (file_type.word(), inode.kind.file_type().word());
-                    Some(format!("its entry says {claim}, its inode {truth}"))
-                }
-                _ => inode.doubt.map(str::to_owned),
+                What::Inode(_, file_type) => file_type,
+                What::Mount(_) => inode.kind.file_type(),
             };
-            if let Some(doubt) = claim {
-                let subject = format!("{} image", input.volume.format().name);
-                return Err(at(Error::corrupt(subject, doubt)));
-            }
-            let xattrs = match inode.has_xattrs {
-                true => input.volume.xattrs(id).map_err(at)?,
-                false => Xattrs::new(),
-            };
+            check_claims(&*input.volume, claim, &inode).map_err(at)?;
+            let xattrs = if inode.has_xattrs { input.volume.xattrs(id).map_err(at)? } else { Xattrs::new() };
             rows.push(Described { found: *found, inode: Some((id, inode, xattrs)) });
         }
         Ok(rows)
     }
 
-    /// Opens a directory with these layers, which takes the description of the last one that has
-    /// any.
+    /// Metadata is that of the last layer that has any.
     fn open_dir(&mut self, build: BuildId, layers: &[Described], name: usize, depth: u64) -> Result<()> {
         let described = layers.iter().rev().find_map(|layer| layer.inode.as_ref());
         if let Some((_, inode, xattrs)) = described {
@@ -208,7 +196,6 @@ impl Scan<'_> {
         Ok(())
     }
 
-    /// Marks the directory of a whiteout that is kept.
     fn mark_origin(&mut self, dir: BuildId) {
         let (meta, mut xattrs) = self.builder.description(dir);
         if overlay::mark_origin(&mut xattrs) {
@@ -217,13 +204,13 @@ impl Scan<'_> {
     }
 
     fn kept_xattrs(&self, xattrs: &Xattrs) -> Xattrs {
-        match self.options.marks == Marks::Applied && !xattrs.is_empty() {
-            true => overlay::without_marks(xattrs.clone()),
-            false => xattrs.clone(),
+        if self.options.marks == Marks::Applied && !xattrs.is_empty() {
+            overlay::without_marks(xattrs.clone())
+        } else {
+            xattrs.clone()
         }
     }
 
-    /// Reads all layers of a directory.
     fn read(&mut self, open: &Open) -> Result<()> {
         if let [Layer { input, place: LayerPlace::Dir(dir) }] = open.layers[..] {
             self.enter(input, dir, open)?;
@@ -254,16 +241,11 @@ impl Scan<'_> {
 
     /// Errors: `Corrupt` for a directory that was read before.
     fn enter(&mut self, input: u32, dir: InodeId, open: &Open) -> Result<()> {
-        if self.seen_dirs.insert((input, dir)) {
-            return Ok(());
-        }
-        let input = self.input(input)?;
-        let fault = "this directory was reached before by another name";
-        let subject = format!("{} image", input.volume.format().name);
-        Err(Error::corrupt(subject, fault).at(self.path(open.name, b"")).at(&input.name))
+        let source = self.input(input)?;
+        let entered = self.seen_dirs.entry(input).or_default().enter(&*source.volume, dir);
+        entered.map_err(|error| error.at(self.path(open.name, b"")).at(&source.name))
     }
 
-    /// Takes the entries of one name.
     fn take(&mut self, open: &Open, name: &[u8], found: &[Found]) -> Result<()> {
         self.count(open, name)?;
         let checked = Name::new(name).map_err(|fault| Error::failed(format!("internal: {fault}")))?;
@@ -286,26 +268,18 @@ impl Scan<'_> {
         self.add(open.build, checked, last).map_err(|error| error.at(self.path(open.name, name)))
     }
 
-    /// Leaves the entries that the new tree has: several directories, one of anything else, or
-    /// none.
+    /// Keeps the visible entries: several directories, one of another type, or none.
     fn settle(&mut self, rows: &mut Vec<Described>, open: &Open, name: &[u8]) {
-        let mut hidden = 0;
-        if self.options.marks != Marks::Plain {
-            let hides = |row: &Described| match &row.inode {
-                Some((_, inode, xattrs)) if inode.kind == InodeKind::Directory => overlay::is_opaque(xattrs),
-                Some((_, inode, xattrs)) => overlay::is_whiteout(inode.kind, xattrs),
-                None => false,
-            };
-            if let Some(last) = rows.iter().rposition(hides) {
-                rows.drain(..last);
-                hidden = last as u64;
-            }
-            let is_kept = self.options.marks == Marks::AppliedAndKept && rows.len() == 1;
-            if !is_kept && rows.first().is_some_and(|row| !row.is_dir() && hides(row)) {
+        let marks = self.options.marks;
+        let mark = rows.iter().rposition(|row| matches!(row.effect(marks), Effect::Replaces | Effect::Hides));
+        if let Some(mark) = mark {
+            rows.drain(..mark);
+            self.replaced = self.replaced.saturating_add(mark as u64);
+            let is_kept = marks == Marks::AppliedAndKept && rows.len() == 1;
+            if !is_kept && rows.first().is_some_and(|row| !row.is_dir()) {
                 rows.remove(0);
             }
         }
-        self.replaced = self.replaced.saturating_add(hidden);
         if rows.len() < 2 || rows.iter().all(Described::is_dir) {
             return;
         }
@@ -314,28 +288,24 @@ impl Scan<'_> {
             let path = self.path(open.name, name);
             self.conflicts.add(path, &inputs);
         }
-        let lowest = match rows.iter().rposition(|row| !row.is_dir()) {
-            Some(last_file) if last_file.saturating_add(1) == rows.len() => last_file,
-            Some(last_file) => last_file.saturating_add(1),
-            None => 0,
-        };
-        rows.drain(..lowest);
-        self.replaced = self.replaced.saturating_add(lowest as u64);
+        let Ok::<_, Infallible>(seen) = overlay::seen(rows.iter().rev().map(|row| Ok(row.effect(marks))));
+        let hidden = rows.len().saturating_sub(seen);
+        self.replaced = self.replaced.saturating_add(hidden as u64);
+        rows.drain(..hidden);
     }
 
-    /// Adds a node that is no directory.
     fn add(&mut self, parent: BuildId, name: Name<'_>, row: &Described) -> Result<()> {
         let Some((id, inode, xattrs)) = &row.inode else { return Ok(()) };
         let input = row.found.input;
-        // The entry that was chosen among several may be a further name, too.
+        // The visible entry may be a further name of a node.
         if let Some(build) = self.sources.find((input, *id)) {
             self.builder.link_child(parent, name, build);
             return Ok(());
         }
         self.meter.xattrs(xattrs)?;
         let content = ContentId(self.builder.node_count());
-        let volume = Arc::clone(&self.input(input)?.volume);
-        let kind = node_kind(&*volume, (*id, inode.kind), content, &mut self.meter)?;
+        let volume = &*self.input(input)?.volume;
+        let kind = node_kind(volume, (*id, inode.kind), content, &mut self.meter)?;
         let xattrs = self.kept_xattrs(xattrs);
         if kind == NodeKind::CharDevice(overlay::WHITEOUT_DEVICE) && self.options.marks != Marks::Plain {
             self.mark_origin(parent);
@@ -350,8 +320,8 @@ impl Scan<'_> {
     fn count(&mut self, open: &Open, name: &[u8]) -> Result<()> {
         self.entry_count = self.entry_count.saturating_add(1);
         if self.entry_count >= ENTRIES_MAX {
-            let what = format!("more than {ENTRIES_MAX} entries, as many as inodes have numbers");
-            return Err(Error::unsupported("merge", what));
+            let fault = format!("more than {ENTRIES_MAX} entries, the limit of inode numbers");
+            return Err(Error::unsupported("merge", fault));
         }
         let counted = self.meter.entry(open.depth, name.len()).and_then(|()| self.meter.hold(name.len()));
         counted.map_err(|error| error.at(self.path(open.name, name)))?;
@@ -364,7 +334,6 @@ impl Scan<'_> {
         Ok(())
     }
 
-    /// Returns the path of `name` in a directory for messages.
     fn path(&self, dir: usize, name: &[u8]) -> String {
         self.names.path(dir, name)
     }

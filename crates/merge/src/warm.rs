@@ -1,23 +1,19 @@
-//! Bounds the metadata that all volumes together keep in memory.
+//! Bounds the metadata that all volumes together cache.
 //!
-//! A volume keeps some MiB of its metadata to answer faster, which is too much for thousands of
-//! volumes. The volumes used last share [`LEN_MAX`] bytes, and the others keep nothing.
+//! A volume caches some MiB of its metadata, which is too much for thousands of volumes. The
+//! volumes used last share [`LEN_MAX`] bytes, and the others cache nothing.
 
 use crate::MergeInput;
 use std::cell::RefCell;
 use std::collections::VecDeque;
 
-/// Bytes that all volumes keep together.
 const LEN_MAX: usize = 16 << 20;
-/// Least bytes of a volume that keeps any: both its inodes and its names, read side by side.
+/// Least cache of a volume: for both its inodes and its names, read side by side.
 const LEN_MIN: usize = 128 << 10;
-/// Most volumes that keep any.
 const COUNT_MAX: usize = LEN_MAX / LEN_MIN;
 
-/// See the module.
 pub(crate) struct Warm<'a> {
     inputs: &'a [MergeInput],
-    /// Bytes that a volume keeps.
     len_max: usize,
     /// Volumes by their last use, the last one first.
     recent: RefCell<VecDeque<usize>>,
@@ -30,7 +26,6 @@ impl<'a> Warm<'a> {
         Warm { inputs, len_max, recent: RefCell::default() }
     }
 
-    /// Notes that a volume is used now.
     pub(crate) fn touch(&self, input: usize) {
         let mut recent = self.recent.borrow_mut();
         if recent.front() == Some(&input) {

@@ -1,4 +1,4 @@
-//! Writes the new image: first its metadata, which meets every limit of the format, then the data.
+//! Writes the new image: first its metadata, which checks every limit of the format, then the data.
 
 use crate::moves::{Move, Moves};
 use crate::scan::Scanned;
@@ -10,12 +10,11 @@ use packfs_pack::Output;
 use std::ops::Range;
 use std::path::Path;
 
-/// Bytes copied at a time where the system does not copy.
+/// Bytes copied at a time if the system cannot copy.
 const COPY_LEN: u64 = 1 << 20;
-/// Bytes that the system copies before the next look at progress.
+/// Bytes that the system copies between two reports of progress.
 const SYSTEM_LEN: u64 = 64 << 20;
 
-/// Inputs of every stage.
 pub(crate) struct Job<'a> {
     pub inputs: &'a [MergeInput],
     pub warm: &'a Warm<'a>,
@@ -24,21 +23,17 @@ pub(crate) struct Job<'a> {
     pub output: &'a Path,
     pub options: &'a MergeOptions,
     pub progress: &'a dyn Progress,
-    /// Set to leave holes where data belongs.
+    /// Set to leave holes in place of data.
     pub leaves_data: bool,
 }
 
-/// Results of writing.
 pub(crate) struct Written {
     pub report: MergeReport,
-    /// Data that was left where it is.
     pub left: Vec<Move>,
 }
 
 impl Job<'_> {
-    /// Obtains the format's plan.
-    ///
-    /// Errors: `Unsupported` for metadata that the format cannot hold.
+    /// Errors: `Unsupported` for metadata that the format cannot represent.
     pub(crate) fn plan<K: DataKind>(&self, layout: &dyn Layout<K>) -> Result<Plan<K>> {
         let plan = layout.plan(&self.scanned.tree, &[]).map_err(as_limit)?;
         match plan.losses.iter().find(|loss| loss.fatal || loss.refused) {
@@ -47,18 +42,15 @@ impl Job<'_> {
         }
     }
 
-    /// Errors: `Cancelled`.
     pub(crate) fn check_cancelled(&self) -> Result<()> {
         if self.progress.cancelled() { Err(Error::cancelled()) } else { Ok(()) }
     }
 
-    /// The error of an input without data in this form.
     pub(crate) fn not_stored(&self, input: usize) -> Error {
         let name = self.inputs.get(input).map_or("", |input| &input.name);
         Error::unsupported("request", format!("cannot merge {name}: its data cannot lie in another image"))
     }
 
-    /// Writes the image, and renames it when it is complete.
     pub(crate) fn write<K: DataKind>(
         &self,
         layout: &dyn Layout<K>,
@@ -98,7 +90,7 @@ impl Job<'_> {
         for section in self.packer.seal(&out.written())? {
             out.overwrite(&section)?;
         }
-        // A file that was cut has a hole where it had data.
+        // A truncated file reads as a hole instead of data.
         self.inputs.iter().try_for_each(|input| input.data_image().check_unchanged())?;
         out.finish(self.options.sync)?;
         let left = |row: &Move| Move { to: base.saturating_add(row.to), ..row.clone() };
@@ -126,8 +118,7 @@ impl Job<'_> {
         }
     }
 
-    /// Moves all data, `base` bytes after its place; bytes from `start` on that nothing is moved to
-    /// are zeros.
+    /// Moves data to its offset plus `base`; other bytes from `start` on are zeros.
     fn move_data(&self, out: &Output, moves: &Moves, base: u64, start: u64) -> Result<Moved> {
         let total = moves.rows().iter().map(Move::data_len).fold(0, u64::saturating_add);
         self.progress.begin(Stage::Data, 0, total);
@@ -145,7 +136,7 @@ impl Job<'_> {
         Ok(moved)
     }
 
-    /// Writes zeros where old contents would show.
+    /// Only if old contents would show.
     fn clear(&self, out: &Output, range: Range<u64>) -> Result<()> {
         if !out.is_in_place() {
             return Ok(());
@@ -161,7 +152,7 @@ impl Job<'_> {
         Ok(())
     }
 
-    /// Moves a range without the holes in it. What lies past the end of the input is zeros.
+    /// Skips holes. Bytes past the end of the input are zeros.
     fn move_range(&self, out: &Output, row: &Move, to: u64, moved: &mut Moved) -> Result<()> {
         let Some(input) = self.inputs.get(row.input) else { return Ok(()) };
         let image = input.data_image();
@@ -170,7 +161,8 @@ impl Job<'_> {
         let mut at = range.start;
         while at < range.end {
             let data = image.next_data(at)?.unwrap_or(range.end..range.end);
-            let (data_start, data_end) = (data.start.clamp(at, range.end), data.end.min(range.end));
+            let data_start = data.start.clamp(at, range.end);
+            let data_end = data.end.min(range.end);
             self.clear(out, place(at)..place(data_start))?;
             at = data_start;
             while at < data_end {
@@ -190,7 +182,6 @@ impl Job<'_> {
         self.clear(out, place(range.end)..to.saturating_add(row.data_len()))
     }
 
-    /// Copies bytes through this process.
     fn copy(&self, out: &Output, image: &dyn Image, range: Range<u64>, to: u64) -> Result<()> {
         let mut buffer = vec![0; COPY_LEN.min(range.end.saturating_sub(range.start)) as usize];
         let mut at = range.start;
@@ -205,7 +196,6 @@ impl Job<'_> {
     }
 }
 
-/// Bytes that were moved.
 #[derive(Clone, Copy, Debug, Default)]
 struct Moved {
     len: u64,

@@ -1,5 +1,4 @@
-//! Mounts by the kernel's own driver: from a file if the driver supports that, else from a loop
-//! device.
+//! Mounts by the kernel's driver: from a file if the driver supports that, else from a loop device.
 
 use crate::loop_device::{LoopDevice, LoopOptions};
 use crate::{MountFlags, record};
@@ -19,9 +18,9 @@ use std::path::{Path, PathBuf};
 /// Parameters of a mount by the kernel.
 #[derive(Clone, Debug)]
 pub struct KernelMount {
-    /// The driver.
+    /// Driver.
     pub driver: LinuxDriver,
-    /// A file or block device.
+    /// File or block device.
     pub image: PathBuf,
     /// Offset of the image in it, in bytes.
     pub offset: u64,
@@ -34,7 +33,7 @@ pub struct KernelMount {
 }
 
 impl KernelMount {
-    /// Mounts it on a directory. Needs root.
+    /// Mounts the image on a directory. Requires root.
     ///
     /// Errors: `Io`, with the kernel's message if there is one.
     pub fn mount(&self, at: &Path) -> Result<()> {
@@ -47,8 +46,7 @@ impl KernelMount {
         self.mount_subdir(&mount, at)
     }
 
-    /// Creates a detached mount, and the loop device it may need; the loop device is dropped after
-    /// the mount is attached.
+    /// The mount may need the loop device, which is dropped after the mount is attached.
     fn detached(&self) -> Result<(OwnedFd, Option<LoopDevice>)> {
         let metadata = std::fs::metadata(&self.image).or_io(|| format!("cannot open {:?}", self.image))?;
         let is_device = metadata.file_type().is_block_device();
@@ -88,14 +86,14 @@ impl KernelMount {
         fsmount(context, FsMountFlags::FSMOUNT_CLOEXEC, self.flags.attributes())
     }
 
-    /// Older kernels cannot mount part of a detached mount, so the whole is mounted at a temporary
-    /// place first.
+    /// Older kernels cannot mount part of a detached mount, so the whole is first mounted at a
+    /// temporary location.
     fn mount_subdir(&self, mount: &OwnedFd, at: &Path) -> Result<()> {
         let temporary = TemporaryMount::new(mount)?;
         let root = rustix::fs::open(&temporary.path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())
             .or_io(|| format!("cannot open {:?}", temporary.path))?;
         let subdir = OsStr::from_bytes(self.subdir.as_bytes());
-        // A link in the image must not lead out of it.
+        // A link in the image must not lead outside.
         let found = rustix::fs::openat2(
             &root,
             subdir,
@@ -112,7 +110,7 @@ impl KernelMount {
     }
 }
 
-/// A mount on a temporary directory; both are removed when dropped.
+/// Mount and directory are removed when dropped.
 struct TemporaryMount {
     path: PathBuf,
     is_mounted: bool,
@@ -140,7 +138,7 @@ impl Drop for TemporaryMount {
     }
 }
 
-/// Returns the kernel's messages about a failed mount, in one line.
+/// Joins the messages in one line.
 fn messages(context: &OwnedFd) -> String {
     let mut said = Vec::new();
     let mut buf = [0; 1024];

@@ -1,4 +1,4 @@
-//! Mounts of images, by the kernel's own driver or served through FUSE.
+//! Mounts of images, by the kernel's driver or served through FUSE.
 //!
 //! Contains all operations on the operating system for it: [`kernel`] mounts and loop devices, the
 //! FUSE protocol ([`FuseMount`]), unmounting ([`Unmounter`], [`unmount()`]), the mount table, and
@@ -8,6 +8,7 @@
 //! writable; no request and no image ends a mount; a server lives exactly as long as its mount.
 //! Daemons and signals are left to the program.
 
+mod channel;
 mod fuse;
 pub mod kernel;
 pub mod loop_device;
@@ -18,9 +19,10 @@ mod sys;
 pub mod table;
 mod unmount;
 
+pub use channel::Channel;
 pub use fuse::{
-    Channel, DryRun, FileContents, FuseCounters, FuseMount, FuseOptions, OwnerMap, SingleFile, TraceFile,
-    find_subdir, is_stale,
+    DryRun, FileContents, FuseCounters, FuseMount, FuseOptions, OwnerMap, SingleFile, TraceFile, find_subdir,
+    is_stale,
 };
 pub use loop_device::{LoopDevice, LoopOptions};
 pub use options::MountFlags;
@@ -33,16 +35,16 @@ pub fn is_root() -> bool {
     rustix::process::geteuid().is_root()
 }
 
-/// Reduces the memory of a serving process: all threads share one heap from now on. glibc gives
-/// each thread its own, and blocks that one thread decodes and another drops fragment all of them.
-/// For programs that mainly serve a mount, before they start threads.
+/// Reduces the memory of a serving process by a single heap for all threads. By default, each
+/// thread has one in glibc, and blocks that one thread decodes and another drops fragment all of
+/// them. For programs that mainly serve a mount, before they start threads.
 pub fn share_heap() {
     sys::set_heap(HeapSetting::Heaps, 1);
 }
 
-/// Has blocks of memory of 4 MiB and more go back to the system once they are freed, and grow
+/// Returns blocks of memory of 4 MiB and more to the system once they are freed, and lets them grow
 /// without being copied. By default, glibc raises that length to 32 MiB as such blocks are freed,
-/// and keeps what lies between other blocks: tables of a million files then take 10 to 15 % more.
+/// and keeps memory between other blocks: tables of a million files then take 10 to 15 % more.
 pub fn return_long_blocks() {
     const LEN: i32 = 4 << 20;
     sys::set_heap(HeapSetting::Map, LEN);

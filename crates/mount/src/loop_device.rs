@@ -18,7 +18,7 @@ const CONTROL: &str = "/dev/loop-control";
 /// Attempts to get a free device while other processes take it, and most devices of our own.
 const ATTEMPTS_MAX: u32 = 64;
 
-/// A loop device that exists until this is dropped and nothing is mounted from it, even if its
+/// Loop device that exists until this is dropped and nothing is mounted from it, even if its
 /// process ends.
 #[derive(Debug)]
 pub struct LoopDevice {
@@ -49,7 +49,7 @@ pub struct LoopOptions {
 }
 
 impl LoopDevice {
-    /// Attaches a file to a loop device. Needs root.
+    /// Attaches a file to a loop device. Requires root.
     ///
     /// Errors: `Io` if the kernel has no loop devices, or none is available.
     pub fn new(file: &Path, options: &LoopOptions) -> Result<Self> {
@@ -57,7 +57,7 @@ impl LoopDevice {
         LoopDevice::attach(&backing.or_io(|| format!("cannot open {file:?}"))?, file, options)
     }
 
-    /// Attaches an open file to a loop device; `name` is shown by `losetup`. Needs root.
+    /// Attaches an open file to a loop device; `name` is shown by `losetup`. Requires root.
     ///
     /// Errors: `Io` if the kernel has no loop devices, or none is available.
     pub fn attach(backing: &File, name: &Path, options: &LoopOptions) -> Result<Self> {
@@ -137,17 +137,14 @@ impl LoopDevice {
         }
     }
 
-    /// Returns true if the device is gone; removes it first if it was created for this.
+    /// Removes the device first if it was created for this.
     fn is_gone(&self) -> bool {
         // Read first: it changes once the device is detached, and a later user has another number.
         let is_ours = sequence(self.number) == self.sequence;
-        match self.attribute("backing_file").exists() {
-            true => !is_ours,
-            false => !self.is_own || self.remove(),
-        }
+        if self.attribute("backing_file").exists() { !is_ours } else { !self.is_own || self.remove() }
     }
 
-    /// Removes the device that was created for this; returns true if it is gone.
+    /// Returns true if the device is gone.
     fn remove(&self) -> bool {
         let outcome = File::open(CONTROL).map(|control| sys::make_loop_number(control, self.number, false));
         // Another process may have removed it.
@@ -178,31 +175,29 @@ impl Drop for LoopDevice {
     }
 }
 
-/// Returns true if a device is missing: its node, or the driver behind it.
+/// Either the node or the driver of the device is missing.
 fn is_gone(error: &std::io::Error) -> bool {
     let gone = [Errno::NOENT, Errno::NXIO, Errno::NODEV].map(Errno::raw_os_error);
     error.raw_os_error().is_some_and(|error| gone.contains(&error))
 }
 
-/// Returns true if a device exists without a node.
 fn is_without_node(error: &std::io::Error, number: u32) -> bool {
     let is_known = || Path::new(&format!("/sys/block/loop{number}")).exists();
     error.raw_os_error() == Some(Errno::NOENT.raw_os_error()) && is_known()
 }
 
 fn no_node(path: &Path) -> Error {
-    let what = format!("the kernel has created a loop device, but {path:?} does not appear");
-    Error::failed(what).hint(
+    let message = format!("the kernel has created a loop device, but {path:?} does not appear");
+    Error::failed(message).hint(
         "/dev shows no new devices here, as in many containers: mount devtmpfs on it, or give the container the host's /dev",
     )
 }
 
-/// Returns the sequence number: see [`LoopDevice::sequence`].
 fn sequence(number: u32) -> Option<String> {
     std::fs::read_to_string(format!("/sys/block/loop{number}/diskseq")).ok()
 }
 
-/// A loop device created by us; removed again unless it is kept.
+/// Removed again unless kept.
 struct OwnNumber<'a> {
     control: &'a File,
     number: u32,
@@ -210,7 +205,7 @@ struct OwnNumber<'a> {
 }
 
 impl<'a> OwnNumber<'a> {
-    /// Creates it; `None` if the number is taken.
+    /// `None` if the number is taken.
     fn make(control: &'a File, number: u32) -> Result<Option<Self>> {
         match sys::make_loop_number(control, number, true) {
             Ok(()) => Ok(Some(OwnNumber { control, number, is_kept: false })),

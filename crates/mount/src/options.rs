@@ -1,8 +1,6 @@
-//! Options of all mounts.
-
 use rustix::mount::{MountAttrFlags, MountFlags as HostFlags};
 
-/// Restrictions of a mount. It is read-only in any case.
+/// Restrictions of a mount, which is always read-only.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MountFlags {
     /// Set to ignore set-user-id bits and file capabilities.
@@ -16,7 +14,6 @@ pub struct MountFlags {
 }
 
 impl MountFlags {
-    /// Returns the flags of `fsmount(2)`.
     pub(crate) fn attributes(self) -> MountAttrFlags {
         let mut flags = MountAttrFlags::MOUNT_ATTR_RDONLY;
         flags.set(MountAttrFlags::MOUNT_ATTR_NOSUID, self.nosuid);
@@ -26,7 +23,6 @@ impl MountFlags {
         flags
     }
 
-    /// Returns the flags of `mount(2)`.
     pub(crate) fn host(self) -> HostFlags {
         let mut flags = HostFlags::RDONLY;
         flags.set(HostFlags::NOSUID, self.nosuid);
@@ -36,7 +32,6 @@ impl MountFlags {
         flags
     }
 
-    /// Returns the options of `fusermount3 -o`.
     pub(crate) fn words(self) -> impl Iterator<Item = &'static str> {
         [(true, "ro"), (self.nosuid, "nosuid"), (self.nodev, "nodev"), (self.noexec, "noexec")]
             .into_iter()

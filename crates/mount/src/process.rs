@@ -1,4 +1,4 @@
-//! Other processes, held by a descriptor: a number that is used again never stands for another one.
+//! Other processes, identified by a descriptor, because their numbers are reused.
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::OwnedFd;
@@ -6,22 +6,22 @@ use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use std::time::{Duration, Instant};
 
-/// A process that was there when it was opened.
+/// Process that existed when it was opened.
 pub(crate) struct Process(OwnedFd);
 
 impl Process {
-    /// Returns `None` if there is no such process.
+    /// `None` if the process does not exist.
     pub(crate) fn open(pid: u32) -> Option<Self> {
         let pid = Pid::from_raw(i32::try_from(pid).ok()?)?;
         pidfd_open(pid, PidfdFlags::empty()).ok().map(Process)
     }
 
-    /// Returns true if it has ended, also if its parent has not asked for its exit code.
+    /// Also true for a zombie.
     pub(crate) fn has_ended(&self) -> bool {
         self.wait(Duration::ZERO)
     }
 
-    /// Waits for its end, so long at most; returns true if it has ended.
+    /// Returns true if the process ended within `patience`.
     pub(crate) fn wait(&self, patience: Duration) -> bool {
         let end = Instant::now() + patience;
         loop {

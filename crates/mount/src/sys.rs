@@ -21,20 +21,19 @@ const CONFIGURE: Opcode = 0x4c0a;
 /// `LOOP_SET_FD` and `LOOP_CLR_FD` are not needed: an autoclear device ends with its last user.
 const _: () = assert!(size_of::<LoopConfig>() == 304);
 
-/// Connects `fresh`, an opened `/dev/fuse`, to the mount of `session`.
 pub(crate) fn clone_fuse_device(fresh: impl AsFd, session: BorrowedFd<'_>) -> io::Result<()> {
     // SAFETY: the call reads one `u32`, a descriptor that is open for as long as `session` is
     // borrowed.
     unsafe { ioctl::ioctl(fresh, Setter::<CLONE, u32>::new(session.as_raw_fd() as u32)) }
 }
 
-/// Returns the number of an unused loop device, from `/dev/loop-control`.
+/// Queries `/dev/loop-control`.
 pub(crate) fn free_loop_number(control: impl AsFd) -> io::Result<u32> {
     // SAFETY: the call takes no argument.
     unsafe { ioctl::ioctl(control, FreeLoop(NoArg::new())) }
 }
 
-/// Creates or removes the loop device with this number, through `/dev/loop-control`.
+/// Requires `/dev/loop-control`.
 pub(crate) fn make_loop_number(control: impl AsFd, number: u32, make: bool) -> io::Result<()> {
     // SAFETY: both calls take a number, and refuse one that does not suit them.
     unsafe {
@@ -46,7 +45,6 @@ pub(crate) fn make_loop_number(control: impl AsFd, number: u32, make: bool) -> i
     }
 }
 
-/// Attaches a file to a loop device.
 pub(crate) fn configure_loop(device: impl AsFd, config: &LoopConfig) -> io::Result<()> {
     // SAFETY: the call reads a `struct loop_config`, which has the length asserted above.
     unsafe { ioctl::ioctl(device, Setter::<CONFIGURE, LoopConfig>::new(*config)) }
@@ -94,18 +92,16 @@ pub(crate) struct LoopConfig {
     pub(crate) reserved: [u64; 8],
 }
 
-/// A setting of glibc's heap (`malloc.h`).
 #[derive(Clone, Copy)]
 pub(crate) enum HeapSetting {
     /// `M_TRIM_THRESHOLD`: bytes that the heap may keep free at its end.
     Trim = -1,
-    /// `M_MMAP_THRESHOLD`: length in bytes from which a block is mapped on its own.
+    /// `M_MMAP_THRESHOLD`: length in bytes from which a block has a separate mapping.
     Map = -3,
     /// `M_ARENA_MAX`: number of heaps.
     Heaps = -8,
 }
 
-/// Changes a setting of the heap.
 #[cfg(target_env = "gnu")]
 pub(crate) fn set_heap(setting: HeapSetting, value: c_int) {
     unsafe extern "C" {
@@ -117,7 +113,7 @@ pub(crate) fn set_heap(setting: HeapSetting, value: c_int) {
     }
 }
 
-/// Other C libraries have one heap, and map long blocks on their own.
+/// Other C libraries have one heap, and separate mappings for long blocks.
 #[cfg(not(target_env = "gnu"))]
 pub(crate) fn set_heap(_: HeapSetting, _: c_int) {}
 

@@ -5,12 +5,12 @@ use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
-/// One mount.
+/// Row of the mount table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mounted {
     /// Device number of the filesystem, as in `stat`: major and minor.
     pub device: (u32, u32),
-    /// Path in the filesystem of what is mounted: `/`, or a subvolume or directory.
+    /// Mounted path within the filesystem: `/`, or a subvolume or directory.
     pub root: PathBuf,
     /// Mount point.
     pub at: PathBuf,
@@ -55,7 +55,7 @@ pub fn place(path: &Path) -> Result<PathBuf> {
     }
 }
 
-/// Fields: see `proc_pid_mountinfo(5)`.
+/// Format: `proc_pid_mountinfo(5)`.
 fn parse(line: &[u8]) -> Option<Mounted> {
     let fields: Vec<&[u8]> = line.split(|&byte| byte == b' ').collect();
     let (major, minor) = std::str::from_utf8(fields.get(2)?).ok()?.split_once(':')?;
@@ -93,15 +93,16 @@ pub(crate) fn unescape(text: &[u8]) -> PathBuf {
 /// Escapes blanks, control characters and backslashes in a path, as `/proc/self/mountinfo` does.
 pub(crate) fn escape(path: &Path) -> String {
     use std::fmt::Write;
-    path.as_os_str().as_bytes().iter().fold(String::new(), |mut text, &byte| {
+    let mut text = String::new();
+    for &byte in path.as_os_str().as_bytes() {
         if (b'!'..=b'~').contains(&byte) && byte != b'\\' {
             text.push(char::from(byte));
         } else {
             // Writing to a string cannot fail.
             let _ = write!(text, "\\{byte:03o}");
         }
-        text
-    })
+    }
+    text
 }
 
 #[cfg(test)]

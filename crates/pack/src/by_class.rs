@@ -1,6 +1,7 @@
 //! Space that each class of files takes in the image.
 
 use crate::class::Class;
+use packfs_core::NodeId;
 use std::collections::BTreeMap;
 
 /// Class of files.
@@ -19,13 +20,13 @@ pub struct ClassRow {
     pub stored: u64,
 }
 
-/// Space by class, and the space of shared blocks.
 #[derive(Default)]
 pub(crate) struct Classes {
-    /// Rows in descending order of space.
     pub rows: Vec<ClassRow>,
     /// Bytes in shared blocks, before compression.
     pub shared_bytes: u64,
+    /// Space of each node, if it is wanted.
+    pub nodes: Vec<u64>,
 }
 
 #[derive(Default)]
@@ -35,48 +36,60 @@ struct Sum {
     stored: u64,
 }
 
-/// A range of a stream shared by several files.
 struct Part {
     offset: u64,
     len: u64,
     class: Class,
+    node: NodeId,
 }
 
-/// Sums of space by class.
 #[derive(Default)]
 pub(crate) struct ByClass {
     sums: BTreeMap<Class, Sum>,
     parts: Vec<Part>,
+    nodes: Vec<u64>,
 }
 
 impl ByClass {
-    /// Adds a piece of a file of `bytes`, which takes `stored` bytes of its own in the image.
-    pub(crate) fn add(&mut self, class: Class, is_last: bool, bytes: u64, stored: u64) {
+    /// `count` 0: by class alone.
+    pub(crate) fn of_nodes(count: usize) -> Self {
+        ByClass { nodes: vec![0; count], ..ByClass::default() }
+    }
+
+    /// `stored`: bytes in the image that belong to this piece alone.
+    pub(crate) fn add(&mut self, (node, class): (NodeId, Class), is_last: bool, bytes: u64, stored: u64) {
         let sum = self.sums.entry(class).or_default();
         sum.files += u64::from(is_last);
         sum.bytes = sum.bytes.saturating_add(bytes);
         sum.stored += stored;
+        self.add_to_node(node, stored);
     }
 
-    /// Adds a file's part of the shared stream.
-    pub(crate) fn add_shared(&mut self, class: Class, offset: u64, len: u64) {
+    fn add_to_node(&mut self, node: NodeId, stored: u64) {
+        if let Some(space) = self.nodes.get_mut(node.index()) {
+            *space += stored;
+        }
+    }
+
+    pub(crate) fn add_shared(&mut self, (node, class): (NodeId, Class), offset: u64, len: u64) {
+        let node = if self.nodes.is_empty() { NodeId::ROOT } else { node };
         // Similar files are adjacent and may be millions, so adjacent parts are merged.
         if let Some(last) = self.parts.last_mut()
-            && last.class == class
+            && (last.node, last.class) == (node, class)
             && last.offset + last.len == offset
         {
             last.len += len;
             return;
         }
-        self.parts.push(Part { offset, len, class });
+        self.parts.push(Part { offset, len, class, node });
     }
 
-    /// Divides the shared stream among classes; `shared` yields input and stored length of each
-    /// run, in stream order.
+    /// `shared` yields input and stored length of each run, in stream order.
     pub(crate) fn finish(mut self, shared: impl Iterator<Item = (u64, u64)>) -> Classes {
         let shared_bytes = self.parts.iter().map(|part| part.len).sum();
         self.parts.sort_by_key(|part| part.offset);
-        let mut parts = self.parts.iter().peekable();
+        let parts = std::mem::take(&mut self.parts);
+        let mut parts = parts.iter().peekable();
         let mut start = 0;
         for (len, stored) in shared {
             let end = start + len;
@@ -86,6 +99,7 @@ impl ByClass {
                 if inside > 0 {
                     let share = u128::from(stored) * u128::from(inside) / u128::from(len);
                     self.sums.entry(part.class).or_default().stored += share as u64;
+                    self.add_to_node(part.node, share as u64);
                 }
                 if part_end > end {
                     break;
@@ -102,7 +116,7 @@ impl ByClass {
         };
         let mut rows: Vec<ClassRow> = self.sums.into_iter().map(row).collect();
         rows.sort_by_key(|row| (std::cmp::Reverse(row.stored), row.class));
-        Classes { rows, shared_bytes }
+        Classes { rows, shared_bytes, nodes: self.nodes }
     }
 }
 
@@ -112,16 +126,17 @@ mod tests {
 
     #[test]
     fn divides_what_is_shared_by_what_lies_in_it() {
-        let mut sums = ByClass::default();
-        sums.add(Class::Text, true, 150, 0);
-        sums.add(Class::Font, false, 1000, 900);
-        sums.add(Class::Font, true, 50, 0);
-        sums.add_shared(Class::Text, 0, 150);
-        sums.add_shared(Class::Font, 150, 50);
+        let mut sums = ByClass::of_nodes(3);
+        sums.add((NodeId(1), Class::Text), true, 150, 0);
+        sums.add((NodeId(2), Class::Font), false, 1000, 900);
+        sums.add((NodeId(2), Class::Font), true, 50, 0);
+        sums.add_shared((NodeId(1), Class::Text), 0, 150);
+        sums.add_shared((NodeId(2), Class::Font), 150, 50);
         // The first run is all text, as is the second half of each.
         let rows = sums.finish([(100, 40), (100, 60)].into_iter());
         let row = |class, files, bytes, stored| ClassRow { class, files, bytes, stored };
         assert_eq!(rows.shared_bytes, 200);
+        assert_eq!(rows.nodes, [0, 70, 930]);
         assert_eq!(rows.rows, [row(Class::Font, 1, 1050, 930), row(Class::Text, 1, 150, 70)]);
     }
 

@@ -6,7 +6,6 @@ use packfs_codec::{BranchFilter, BranchSet};
 use packfs_core::{ContentReader, NodeId, Result};
 use packfs_format::DataKind;
 
-/// Bytes at a file's beginning that are examined.
 const HEAD_LEN: usize = 264;
 
 /// Class of a file.
@@ -120,8 +119,7 @@ impl Class {
         }
     }
 
-    /// Returns the class of a file of which `bytes` were read at `offset`; the file's beginning is
-    /// read if they are not it.
+    /// `bytes` were read at `offset`; the file's beginning is read if they are not it.
     pub(crate) fn of_read<K: DataKind>(
         context: &Context<'_, K>,
         node: NodeId,
@@ -138,7 +136,6 @@ impl Class {
         Ok(Class::of(name, head))
     }
 
-    /// Returns the branch filters that may make the file smaller.
     pub(crate) fn branches(self) -> BranchSet {
         match self {
             Class::Code(Machine::X86) => BranchSet::of(&[BranchFilter::X86]),
@@ -177,7 +174,6 @@ impl Class {
     }
 }
 
-/// Returns the machine of an ELF file.
 fn elf_machine(head: &[u8]) -> Option<Machine> {
     if !head.starts_with(b"\x7fELF") {
         return None;
@@ -202,8 +198,7 @@ fn elf_machine(head: &[u8]) -> Option<Machine> {
     })
 }
 
-/// Returns true if there are no control characters but whitespace, and nearly everything is ASCII
-/// or UTF-8.
+/// Tolerates neither control characters but whitespace, nor much that is neither ASCII nor UTF-8.
 fn is_text(head: &[u8]) -> bool {
     let is_control = |byte: &u8| *byte < 0x20 && !b"\t\n\r\x0c\x1b".contains(byte) || *byte == 0x7f;
     if head.is_empty() || head.iter().any(is_control) {

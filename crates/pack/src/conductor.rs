@@ -29,30 +29,22 @@ const HELD_MAX: usize = 32;
 pub(crate) trait Cutter: Send {
     /// Information about a piece that the worker needs besides its position.
     type Hint: Send;
-    /// A piece that was cut.
     type Piece: Send;
     /// Bytes of several files that are compressed together.
     type Batch: Send;
-    /// A batch that was compressed.
     type Packed: Send;
 
-    /// Reads and cuts a piece, and appends its stored bytes.
     fn cut(&mut self, piece: &Piece, hint: &Self::Hint, stored: &mut Vec<u8>) -> Result<Cut<Self::Piece>>;
 
-    /// Ends a span.
     fn end_span(&mut self, _stored: &mut Vec<u8>) {}
 
-    /// Compresses a batch.
     fn pack(&mut self, batch: Self::Batch) -> Result<Self::Packed>;
 }
 
-/// A piece that was cut.
 #[derive(Default)]
 pub(crate) struct Cut<T> {
     pub piece: T,
-    /// The class of its file.
     pub class: Class,
-    /// Digest of its bytes.
     pub seen: ContentDigest,
 }
 
@@ -93,13 +85,11 @@ pub(crate) trait Placer: Rules<Self::Engine> + Sized {
     /// Ends a piece; `lost`: it could not be read.
     fn end_piece(&mut self, _piece: &Piece, _lost: bool) {}
 
-    /// Ends a span of `span_len` input bytes.
     fn end_span(&mut self, placement: &mut Placement<'_, Self>, span_len: u64);
 
     /// Writes everything that the last answer made ready.
     fn write_ready(&mut self, placement: &mut Placement<'_, Self>) -> Result<()>;
 
-    /// Completes the placement. Returns the lengths of shared data, before and after compression.
     fn finish(self, placement: &mut Placement<'_, Self>) -> Result<Vec<(u64, u64)>>;
 }
 
@@ -134,7 +124,6 @@ impl<C: Cutter> Task<C> {
 }
 
 impl<C: Cutter> Span<C> {
-    /// Cuts all pieces; a read error concerns only its piece.
     fn cut(cutter: &mut C, pieces: &[Piece], hints: &[C::Hint]) -> Self {
         let mut stored = Vec::new();
         let cut = |(piece, hint)| {
@@ -159,16 +148,13 @@ pub(crate) struct Placement<'a, P: Placer> {
     pub failures: Failures,
     pub by_class: ByClass,
     pub digests: &'a mut DigestLog,
-    /// Input that was handed out and is not yet written.
     pub in_flight_len: u64,
-    /// Batches that were compressed.
     pub packed: InOrder<<P::Cutter as Cutter>::Packed>,
     batch_count: u64,
     queue: &'a Tasks<P>,
 }
 
 impl<P: Placer> Placement<'_, P> {
-    /// Appends bytes to the data.
     pub(crate) fn write(&mut self, bytes: &[u8]) -> Result<()> {
         self.job.progress.advance(0, 0, bytes.len() as u64);
         self.out.append(bytes)
@@ -180,13 +166,11 @@ impl<P: Placer> Placement<'_, P> {
         self.batch_count += 1;
     }
 
-    /// Errors: `Cancelled`.
     pub(crate) fn check_cancelled(&self) -> Result<()> {
         if self.job.progress.cancelled() { Err(Error::cancelled()) } else { Ok(()) }
     }
 }
 
-/// Reads, compresses and writes the data of every file of the plan.
 pub(crate) fn place<P: Placer>(
     job: &Job<'_, P::Engine>,
     limits: &Limits,
@@ -208,13 +192,14 @@ pub(crate) fn place<P: Placer>(
                 break;
             }
         }
-        let files = vec![FilePlace::default(); context.tree.node_count() as usize];
+        let files_len = context.tree.node_count() as usize;
+        let files = vec![FilePlace::default(); files_len];
         let placement = Placement {
             job,
             out,
             placed: Placed { files, ..Placed::default() },
             failures: Failures::default(),
-            by_class: ByClass::default(),
+            by_class: ByClass::of_nodes(if job.options.survey.is_some() { files_len } else { 0 }),
             digests,
             in_flight_len: 0,
             packed: InOrder::new(),
@@ -230,21 +215,17 @@ pub(crate) fn place<P: Placer>(
     })
 }
 
-/// The thread that decides and writes.
 struct Conductor<'a, P: Placer> {
     placement: Placement<'a, P>,
     placer: P,
     answered: Receiver<Option<Answer<P::Cutter>>>,
-    /// Spans that returned out of order.
     spans: InOrder<(Vec<Piece>, Span<P::Cutter>)>,
-    /// Lengths of the spans that were handed out and not yet taken.
     span_lens: VecDeque<u64>,
     /// First files of groups that share nothing with earlier files, as far as not reached.
     boundaries: VecDeque<u32>,
 }
 
 impl<P: Placer> Conductor<'_, P> {
-    /// Hands out work and takes it back until everything is placed.
     fn run(&mut self, window_len: u64) -> Result<()> {
         self.placer.copy_kept(&mut self.placement)?;
         let mut spans = Spans::new(self.placement.job.context);
@@ -289,7 +270,6 @@ impl<P: Placer> Conductor<'_, P> {
         None
     }
 
-    /// Waits for one answer, and writes everything that it made ready.
     fn take(&mut self) -> Result<()> {
         self.placement.check_cancelled()?;
         match self.answered.recv() {
@@ -329,7 +309,7 @@ impl<P: Placer> Conductor<'_, P> {
                         let class = cut.class;
                         placement.digests.add(node, cut.seen);
                         let own_len = placer.take(placement, piece, cut, (&stored, range))?;
-                        placement.by_class.add(class, piece.last, piece.len(), own_len);
+                        placement.by_class.add((node, class), piece.last, piece.len(), own_len);
                     }
                 }
                 Err(error) if options.keep_going => placement.failures.add(node, &error, progress),
@@ -343,7 +323,6 @@ impl<P: Placer> Conductor<'_, P> {
         Ok(())
     }
 
-    /// Gives every duplicate the place of its original.
     fn finish(self) -> Result<Stored<P::Engine>> {
         let mut placement = self.placement;
         let shared = self.placer.finish(&mut placement)?;

@@ -8,24 +8,20 @@ use std::ops::Range;
 /// A range of one file: whole blocks, or up to the end of the file.
 #[derive(Clone, Debug)]
 pub(crate) struct Piece {
-    /// Index of the file in the plan.
     pub job: u32,
     /// Range in the file; starts at a block boundary.
     pub range: Range<u64>,
-    /// True if `range` ends at the end of the file.
     pub last: bool,
     /// True if the source reports the range as a hole; it is not read then.
     pub is_hole: bool,
 }
 
 impl Piece {
-    /// Returns the length in bytes.
     pub(crate) fn len(&self) -> u64 {
         self.range.end - self.range.start
     }
 }
 
-/// A kind of data, with the facts of its plans that ordering and comparing files depend on.
 pub(crate) trait Kind: DataKind {
     /// Returns the unit of data in the image.
     fn block_len(plan: &Self::Plan) -> u32;
@@ -69,18 +65,15 @@ pub(crate) struct Boundaries {
 }
 
 impl Boundaries {
-    /// Returns true if a file does not share the place of an equal one.
     pub(crate) fn is_stored_again(&self, node: NodeId) -> bool {
         self.stored_again.binary_search_by_key(&node.index(), |other| other.index()).is_ok()
     }
 
-    /// Returns all of them, in order.
     pub(crate) fn all(&self) -> impl Iterator<Item = u32> {
         std::iter::once(self.first_used).chain(self.stretch_starts.iter().copied())
     }
 }
 
-/// Inputs that every task needs.
 pub(crate) struct Context<'a, K: DataKind> {
     pub tree: &'a Tree,
     pub contents: &'a dyn Contents,
@@ -100,7 +93,6 @@ impl<K: DataKind> Context<'_, K> {
         }
     }
 
-    /// See [`packfs_core::Contents::place`].
     pub(crate) fn place(&self, node: NodeId) -> Option<Box<[u64]>> {
         match self.tree.node(node).kind {
             NodeKind::File { content, .. } => self.contents.place(content),
@@ -115,7 +107,7 @@ impl<K: DataKind> Context<'_, K> {
         }
     }
 
-    /// Returns the length of all files of the plan in bytes, holes included.
+    /// Bytes, holes included.
     pub(crate) fn bytes_total(&self) -> u64 {
         self.plan.files.iter().fold(0, |sum, job| sum.saturating_add(self.len(job.node)))
     }
@@ -130,23 +122,20 @@ impl<K: DataKind> Context<'_, K> {
 }
 
 impl<K: Kind> Context<'_, K> {
-    /// Returns the length of the end of a file, or of the whole file, that goes into shared blocks.
     pub(crate) fn shared_len(&self, job: &FileJob<K>) -> u64 {
         K::shared_len(&self.plan.data, job.storage, self.len(job.node))
     }
 
-    /// Returns true if a file is compared as a tail while it is packed, not before.
     pub(crate) fn is_compared_as_tail(&self, job: &FileJob<K>) -> bool {
         K::is_compared_as_tail(&self.plan.data, job.storage, self.len(job.node))
     }
 
-    /// Returns true if the whole file goes into shared blocks.
     pub(crate) fn shares_whole(&self, job: &FileJob<K>) -> bool {
         K::shares_whole(&self.plan.data, job.storage, self.len(job.node))
     }
 }
 
-/// Returns true if all bytes are zero; tests the first few before the rest.
+/// Tests the first few bytes before the rest, for speed.
 pub(crate) fn is_zero(bytes: &[u8]) -> bool {
     let (head, rest) = bytes.split_at(bytes.len().min(16));
     head.iter().all(|&b| b == 0)

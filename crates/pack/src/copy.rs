@@ -12,10 +12,8 @@ const BLOCK_LEN: u64 = 4096;
 /// Most bytes of one call, so that a copy can be watched and stopped.
 const CALL_LEN_MAX: u64 = 256 << 20;
 
-/// Copies up to `len` bytes. Returns the number of bytes copied, which is less where the system
-/// cannot copy between the files, or one ends.
-///
-/// Errors: a full or failing disk.
+/// Returns the number of bytes copied, which is less if the system cannot copy between the files,
+/// or one ends.
 pub(crate) fn range(from: &File, from_at: u64, to: &File, to_at: u64, len: u64) -> Result<u64, Errno> {
     let mut done = 0;
     while done < len {
@@ -32,13 +30,11 @@ pub(crate) fn range(from: &File, from_at: u64, to: &File, to_at: u64, len: u64) 
     Ok(done)
 }
 
-/// Returns the length of the next call: up to a block that both files can share, then whole blocks.
+/// Length of the next call: up to a block that both files can share, then whole blocks.
 fn part_len(source: u64, target: u64, len: u64) -> usize {
     let (source_past, target_past) = (source % BLOCK_LEN, target % BLOCK_LEN);
-    let most = match source_past == target_past && source_past > 0 {
-        true => BLOCK_LEN - source_past,
-        false => CALL_LEN_MAX,
-    };
+    let most =
+        if source_past == target_past && source_past > 0 { BLOCK_LEN - source_past } else { CALL_LEN_MAX };
     len.min(most) as usize
 }
 

@@ -7,14 +7,13 @@ use packfs_core::{Error, Result};
 use packfs_format::Section;
 use std::ops::Range;
 
-/// The sections written so far.
 #[derive(Default)]
 pub(crate) struct Coverage {
     sections: Vec<(Range<u64>, &'static str)>,
 }
 
 impl Coverage {
-    /// Records a section; one that continues the last one of the same owner extends it.
+    /// A section that continues the last one of the same owner extends it.
     pub(crate) fn add(&mut self, section: &Section) {
         let end = section.offset + section.bytes.len() as u64;
         match self.sections.last_mut() {
@@ -23,7 +22,7 @@ impl Coverage {
         }
     }
 
-    /// Returns the total length of each owner's sections in bytes, in the order first written.
+    /// Owners in the order first written.
     pub(crate) fn by_owner(&self) -> Vec<(&'static str, u64)> {
         let mut rows: Vec<(&'static str, u64)> = Vec::new();
         for (range, owner) in &self.sections {

@@ -8,28 +8,22 @@ use packfs_core::{Error, Result};
 use packfs_format::{DataFile, PlacedFile};
 use xxhash_rust::xxh3::Xxh3;
 
-/// Files or image that data is appended to.
 pub(crate) struct DataRow<'a> {
     files: &'a mut [Output],
-    /// Most bytes in each file.
     lens_max: Vec<Option<u64>>,
     current: usize,
-    /// Start of the current file in the sequence.
     start: u64,
     hash: Xxh3,
     done: Vec<PlacedFile>,
     block_len: u64,
-    /// The length of each file is a multiple of this.
     unit: u64,
 }
 
 impl<'a> DataRow<'a> {
-    /// Places data in the image itself, from its current position.
     pub(crate) fn in_image(image: &'a mut Output) -> Self {
         DataRow::new(std::slice::from_mut(image), Vec::new(), 1, 1)
     }
 
-    /// Places data in files of their own.
     pub(crate) fn in_files(
         files: &'a mut [Output],
         data_files: &[DataFile],
@@ -58,7 +52,6 @@ impl<'a> DataRow<'a> {
         }
     }
 
-    /// Returns the position of the next byte.
     pub(crate) fn position(&self) -> u64 {
         self.start + self.files[self.current].position()
     }
@@ -82,10 +75,8 @@ impl<'a> DataRow<'a> {
         self.lens_max.len() > 1
     }
 
-    /// Ensures that the next data, of at most `len` bytes, lies in the file with this number or a
-    /// later one, where there is room for it if that is not the last.
-    ///
-    /// Errors: `Io`; `Failed` for a file that exceeded its limit.
+    /// Ensures that the next data, of at most `len` bytes, is in file `number` or a later one with
+    /// room for it, unless that is the last.
     pub(crate) fn begin(&mut self, number: u16, len: u64) -> Result<()> {
         while self.current + 1 < self.files.len()
             && (self.current < usize::from(number) || !self.has_room(len))
@@ -95,7 +86,6 @@ impl<'a> DataRow<'a> {
         Ok(())
     }
 
-    /// Returns the most bytes of the current file: the requested limit or the room on its device.
     fn len_max(&self) -> Option<u64> {
         let wished = self.lens_max.get(self.current).copied().flatten();
         wished.into_iter().chain(self.files[self.current].room()).min()
@@ -120,8 +110,7 @@ impl<'a> DataRow<'a> {
         Ok(())
     }
 
-    /// Ends the data of the current file, with a block without data if others exist; returns the
-    /// file's final length.
+    /// Ends with a block without data if several files exist.
     fn end_file(&mut self) -> Result<u64> {
         if self.is_of_several() {
             self.append(&vec![0; self.block_len as usize])?;
@@ -142,7 +131,7 @@ impl<'a> DataRow<'a> {
         Ok(len_padded)
     }
 
-    /// Ends the data; returns its files, if it does not lie in the image.
+    /// Returns the data's files, unless it is in the image.
     pub(crate) fn finish(&mut self) -> Result<Vec<PlacedFile>> {
         if self.lens_max.is_empty() {
             return Ok(Vec::new());

@@ -3,7 +3,7 @@
 //! The front of an image is written last. A pipe therefore gets the image once it is complete;
 //! until then it is kept in an unnamed temporary file. A block device is written in place.
 
-use crate::size_limit::Place;
+use crate::size_limit::{Place, unwritten};
 use packfs_core::new_file::{create_temporary, name_it};
 use packfs_core::{Error, Progress, Result, ResultExt, copy_exactly, shown_place, url_scheme};
 use rustix::fs::OFlags;
@@ -19,12 +19,10 @@ const STDOUT: &str = "-";
 /// Bytes cleared at the start of a block device first, so that old contents are not taken for the
 /// new image after a failure.
 const HEAD_LEN: u64 = 4096;
-/// Bytes copied at a time.
 const COPY_LEN: u64 = 1 << 20;
 
-/// An opened destination.
 pub(crate) enum Destination {
-    /// A file with its temporary name; `None` if it has none yet.
+    /// A file; `temporary` is `None` as long as the file has no name.
     File { path: PathBuf, temporary: Option<PathBuf> },
     /// A block device and its length; `waiting` is the device if the image is first written to
     /// another file until it is known to fit.
@@ -34,9 +32,6 @@ pub(crate) enum Destination {
 }
 
 impl Destination {
-    /// Opens `path` by its type; also returns the file to write to until the end.
-    ///
-    /// Errors: `Usage` for other types of files, `Io`.
     pub(crate) fn open(path: &Path) -> Result<(Self, File)> {
         let cannot = || format!("cannot write to {path:?}");
         if path == Path::new(STDOUT) {
@@ -63,7 +58,7 @@ impl Destination {
                     .open(path)
                     .or_io(cannot)?;
                 let len = rustix::fs::seek(&file, rustix::fs::SeekFrom::End(0))
-                    .or_io(|| format!("cannot measure {path:?}"))?;
+                    .or_io(|| format!("cannot determine the length of {path:?}"))?;
                 Ok((Destination::Device { path: path.into(), len, waiting: None }, file))
             }
             Some(found) if found.is_fifo() => {
@@ -110,12 +105,10 @@ impl Destination {
         Ok(file)
     }
 
-    /// Returns true if writing replaces old contents at once.
     pub(crate) fn is_in_place(&self) -> bool {
         matches!(self, Destination::Device { waiting: None, .. })
     }
 
-    /// Preserves the bytes before `base`.
     pub(crate) fn keep_beginning(&self, file: &File, base: u64) -> Result<()> {
         match self {
             Destination::File { path, .. } if base > 0 && path.exists() => {
@@ -143,7 +136,6 @@ impl Destination {
         }
     }
 
-    /// Returns the length if it is fixed.
     pub(crate) fn len(&self) -> Option<u64> {
         match self {
             Destination::Device { len, .. } => Some(*len),
@@ -151,7 +143,6 @@ impl Destination {
         }
     }
 
-    /// Extends the file to at least `len` bytes.
     pub(crate) fn lengthen(&self, file: &File, len: u64) -> Result<()> {
         let cannot = || format!("cannot write {}", self.name());
         if !self.is_in_place() && file.metadata().or_io(cannot)?.len() < len {
@@ -160,7 +151,6 @@ impl Destination {
         Ok(())
     }
 
-    /// Returns the name for messages.
     pub(crate) fn name(&self) -> String {
         match self {
             Destination::File { path, .. } | Destination::Device { path, .. } => format!("{path:?}"),
@@ -168,17 +158,17 @@ impl Destination {
         }
     }
 
-    /// Errors: `TooLarge` if a device is shorter than `end`.
     pub(crate) fn check_device(&self, end: u64) -> Result<()> {
         let Destination::Device { path, len, .. } = self else { return Ok(()) };
         if end <= *len {
             return Ok(());
         }
         let message = format!("cannot write to {path:?}: it has {len} bytes, at least {end} are needed");
-        Err(Error::too_large(message).hint(match self.is_in_place() {
-            true => "its previous contents are lost",
-            false => "it is unchanged; --fit tries denser codecs and larger blocks",
-        }))
+        let error = Error::too_large(message);
+        if self.is_in_place() {
+            return Err(error.hint("its previous contents are lost"));
+        }
+        Err(error.hint(unwritten(self.name())).hint("--fit tries denser codecs and larger blocks"))
     }
 
     /// Copies an image that fits to its device, its beginning last, so that a partial copy is not
@@ -203,7 +193,6 @@ impl Destination {
         copy(image.start..head_end)
     }
 
-    /// Completes the output: renames the file, or copies `len` bytes to a pipe or device.
     pub(crate) fn finish(&mut self, file: &File, base: u64, len: u64, sync: bool) -> Result<()> {
         if let Destination::Device { waiting: Some(device), .. } = &*self {
             self.copy_to_device(file, device, base..base + len)?;

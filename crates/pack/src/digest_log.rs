@@ -3,7 +3,6 @@
 
 use packfs_core::{ContentDigest, ContentHash, ContentHasher, NodeId};
 
-/// Digest of one piece of a file, fed in order; empty if not requested.
 pub(crate) struct PieceDigest {
     hasher: Option<ContentHasher>,
     /// Upper bound of the proof, lowered by data that was not hashed.
@@ -11,7 +10,6 @@ pub(crate) struct PieceDigest {
 }
 
 impl PieceDigest {
-    /// Creates a digest for a piece that starts at `start`; empty unless `is_wanted`.
     pub(crate) fn new(is_wanted: bool, start: u64) -> Self {
         let mut digest = PieceDigest::disabled();
         digest.hasher = is_wanted.then(|| ContentHasher::new(start));
@@ -21,7 +19,6 @@ impl PieceDigest {
         digest
     }
 
-    /// Creates a digest that hashes nothing.
     pub(crate) fn disabled() -> Self {
         PieceDigest { hasher: None, most: ContentDigest::default() }
     }
@@ -49,23 +46,19 @@ impl PieceDigest {
     }
 }
 
-/// Digests of all files; empty if not requested.
 pub(crate) struct DigestLog(Vec<ContentDigest>);
 
 impl DigestLog {
-    /// Creates a log without any digest.
     pub(crate) fn new(is_wanted: bool, node_count: u32) -> Self {
         DigestLog(vec![ContentDigest::default(); if is_wanted { node_count as usize } else { 0 }])
     }
 
-    /// Adds the digest of one more piece of a file.
     pub(crate) fn add(&mut self, node: NodeId, seen: ContentDigest) {
         if let Some(known) = self.0.get_mut(node.index()) {
             *known = known.and(seen);
         }
     }
 
-    /// Copies the digest of another file.
     pub(crate) fn same(&mut self, node: NodeId, other: NodeId) {
         self.0[node.index()] = self.0[other.index()];
     }

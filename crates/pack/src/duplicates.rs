@@ -19,17 +19,15 @@ use std::hash::Hash;
 const BEGINNING_LEN: u64 = 16 << 10;
 const READ_LEN: usize = 256 << 10;
 
-/// Files with the same contents as an earlier one in the plan.
 #[derive(Default)]
 pub(crate) struct Duplicates {
     originals: HashMap<NodeId, NodeId>,
-    /// Hashes of originals when they were compared.
     hashes: HashMap<NodeId, ContentHash>,
 }
 
 impl Duplicates {
-    /// Returns the stored file with the same contents: the first of the plan, unless another one
-    /// must not be compressed. `None` for that file itself and for unique files.
+    /// The first equal file of the plan, unless another one must not be compressed; `None` for that
+    /// file itself.
     pub(crate) fn original(&self, node: NodeId) -> Option<NodeId> {
         self.originals.get(&node).copied()
     }
@@ -61,8 +59,7 @@ impl Duplicates {
         if self.originals.contains_key(&node) { len } else { 0 }
     }
 
-    /// Completes the placement: failed files are empty, and every duplicate gets the place of its
-    /// original.
+    /// Failed files are empty.
     pub(crate) fn place<K: DataKind>(
         &self,
         context: &Context<'_, K>,
@@ -95,8 +92,7 @@ impl Duplicates {
 /// ([`packfs_format::Capabilities::sharing_key`]).
 type Likeness = (u64, Option<(u16, Owner)>);
 
-/// Compares files of the same length. An unreadable file counts as unique, if unreadable files are
-/// skipped.
+/// An unreadable file counts as unique, if unreadable files are skipped.
 pub(crate) fn find<K: Kind>(
     context: &Context<'_, K>,
     format: &dyn PackFormat,
@@ -153,13 +149,12 @@ fn stored_once<K: DataKind>(
     same_place.iter().flat_map(|group| group[1..].iter().map(|&later| (later, group[0]))).collect()
 }
 
-/// Returns the files that must not be compressed.
 fn flat_files<K: Kind>(context: &Context<'_, K>) -> HashSet<NodeId> {
     let files = context.plan.files.iter().filter(|job| K::is_flat(job.storage));
     files.map(|job| job.node).collect()
 }
 
-/// Returns groups of two or more with the same key, in the order of their first members.
+/// Groups are in the order of their first members.
 fn groups<K: Hash + Eq>(rows: impl Iterator<Item = (K, NodeId)>) -> Vec<Vec<NodeId>> {
     let mut index_of = HashMap::new();
     let mut groups: Vec<Vec<NodeId>> = Vec::new();

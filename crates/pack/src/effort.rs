@@ -1,5 +1,3 @@
-//! Effort spent on compressing a block.
-
 use packfs_codec::CodecSettings;
 use packfs_codec::{Encoder, FitEncoder};
 use packfs_core::{Error, Result};
@@ -14,8 +12,10 @@ pub enum Effort {
     Max,
 }
 
+packfs_core::words!(Effort: "effort", { Level: "level", Max: "max" });
+
 impl Effort {
-    /// Returns an encoder for blocks; `None` if they are stored uncompressed.
+    /// `None` if blocks are stored uncompressed.
     pub(crate) fn encoder(self, settings: Option<&CodecSettings>) -> Result<Option<Box<dyn Encoder>>> {
         let encoder = match self {
             Effort::Level => packfs_codec::encoder,
@@ -24,7 +24,6 @@ impl Effort {
         settings.map(|settings| encoder(settings).map_err(Error::usage)).transpose()
     }
 
-    /// Returns an encoder for clusters.
     pub(crate) fn fit_encoder(self, settings: &CodecSettings) -> Result<Box<dyn FitEncoder>> {
         let encoder = match self {
             Effort::Level => packfs_codec::fit_encoder,

@@ -13,11 +13,9 @@ use packfs_format::{Placed, Plan};
 use std::ops::Range;
 use std::path::Path;
 
-/// A way to store data: blocks or clusters.
 pub(crate) trait Engine: Kind {
     /// Kept shared blocks of the base.
     type Kept: Kept;
-    /// Parts of files that other files contain.
     type Parts;
 
     /// Adapts a plan to the holes that sources report.
@@ -35,7 +33,6 @@ pub(crate) trait Engine: Kind {
         progress: &dyn Progress,
     ) -> Result<Self::Kept>;
 
-    /// Finds parts that files have in common, before any is packed.
     fn find_parts(
         context: &Context<'_, Self>,
         duplicates: &Duplicates,
@@ -44,10 +41,8 @@ pub(crate) trait Engine: Kind {
         output: &Path,
     ) -> Result<Self::Parts>;
 
-    /// Adapts a plan to the parts found.
     fn amend(_parts: &Self::Parts, _plan: &mut Plan<Self>) {}
 
-    /// Reads, compresses and writes the data of every file of the plan.
     fn place(job: &Job<'_, Self>, row: DataRow<'_>, digests: &mut DigestLog) -> Result<Stored<Self>>;
 
     /// Returns the ranges within the data that the format fills.
@@ -67,7 +62,6 @@ pub(crate) trait Engine: Kind {
     }
 }
 
-/// Input of placing data.
 pub(crate) struct Job<'a, E: Engine> {
     pub context: &'a Context<'a, E>,
     pub reuse: Option<&'a Reuse<'a, E::Kept>>,
@@ -79,7 +73,6 @@ pub(crate) struct Job<'a, E: Engine> {
     pub output: &'a Path,
 }
 
-/// Data that was placed.
 pub(crate) struct Stored<E: Engine> {
     pub placed: Placed<E>,
     /// Reasons of files that could not be read, if that is allowed.

@@ -2,17 +2,14 @@
 
 use packfs_core::{Error, NodeId, Progress};
 
-/// Failures so far.
 #[derive(Default)]
 pub(crate) struct Failures {
-    /// The nodes, in plan order.
     pub nodes: Vec<NodeId>,
-    /// Their error messages.
     pub messages: Vec<String>,
 }
 
 impl Failures {
-    /// Records a file that cannot be read, once.
+    /// Records each file only once.
     pub(crate) fn add(&mut self, node: NodeId, error: &Error, progress: &dyn Progress) {
         if !self.is_last(node) {
             self.nodes.push(node);
@@ -21,7 +18,6 @@ impl Failures {
         }
     }
 
-    /// Returns true if this file was recorded last.
     pub(crate) fn is_last(&self, node: NodeId) -> bool {
         self.nodes.last() == Some(&node)
     }

@@ -8,7 +8,7 @@ use packfs_format::DataKind;
 const FIRST_LEN: usize = 4 << 10;
 const READ_LEN: usize = 64 << 10;
 
-/// Rereads files; keeps the last one open.
+/// Keeps the file read last open.
 pub(crate) struct FileComparer<'a, K: DataKind> {
     context: &'a Context<'a, K>,
     last: Option<(NodeId, Box<dyn ContentReader + 'a>)>,
@@ -20,12 +20,10 @@ impl<'a, K: DataKind> FileComparer<'a, K> {
         FileComparer { context, last: None, buf: Vec::new() }
     }
 
-    /// Returns true if a file holds these bytes at `offset`.
     pub(crate) fn holds(&mut self, node: NodeId, offset: u64, bytes: &[u8]) -> Result<bool> {
         Ok(self.same_len(node, offset, bytes)? == bytes.len())
     }
 
-    /// Returns the length of the common prefix of `bytes` and a file from `offset` on.
     pub(crate) fn same_len(&mut self, node: NodeId, offset: u64, bytes: &[u8]) -> Result<usize> {
         let mut reader = match self.last.take() {
             Some((last, reader)) if last == node => reader,
@@ -47,7 +45,6 @@ impl<'a, K: DataKind> FileComparer<'a, K> {
     }
 }
 
-/// Returns the length of the common prefix.
 fn common_len(a: &[u8], b: &[u8]) -> usize {
     const STEP: usize = 256;
     let whole = a.chunks_exact(STEP).zip(b.chunks_exact(STEP)).take_while(|(a, b)| a == b).count() * STEP;

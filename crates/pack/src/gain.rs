@@ -13,15 +13,13 @@ impl Gain {
         (percent < 50).then_some(Gain(percent))
     }
 
-    /// Returns the most bytes that a block of `len` bytes may take compressed, always fewer than
-    /// `len`.
+    /// Always less than `len`.
     pub(crate) fn room(self, len: usize) -> usize {
         let least = (len as u64 * u64::from(self.0)).div_ceil(100) as usize;
         len - least.max(1).min(len)
     }
 
-    /// Returns true if storing `input` bytes in `space` bytes saves enough; with [`Gain::ANY`],
-    /// equal lengths are accepted.
+    /// Accepts equal lengths with [`Gain::ANY`].
     pub(crate) fn holds(self, input: usize, space: usize) -> bool {
         space as u64 * 100 <= input as u64 * u64::from(100 - self.0)
     }

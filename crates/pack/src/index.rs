@@ -1,5 +1,5 @@
-//! An image of metadata alone: the data of its files stay where they are, such as in an archive,
-//! which becomes a device of the image.
+//! An image of metadata alone: file data stays where it is, such as in an archive, which becomes a
+//! device of the image.
 
 use crate::output::Output;
 use crate::size_limit::Place;
@@ -10,10 +10,7 @@ use packfs_format::{Clusters, DataFile, FileForm, FilePlace, Layout, Placed, Pla
 use xxhash_rust::xxh3::Xxh3;
 
 impl Packing<'_> {
-    /// Writes an image whose only device is the file that the tree was read from.
-    ///
-    /// Errors: `Unsupported` for files that are not stored in whole blocks; `Failed` for what the
-    /// format cannot hold; `Io`, `Cancelled`.
+    /// Errors: `Unsupported` for files that are not stored in whole blocks.
     pub(crate) fn index(&self, layout: &dyn Layout<Clusters>, device: &DataFile) -> Result<PackReport> {
         let Packing { tree, contents, format, output, options, progress } = *self;
         let plan = layout.plan(tree, &[])?;
@@ -53,7 +50,6 @@ impl Packing<'_> {
     }
 }
 
-/// Gives each file the place that it has in the device.
 fn placed(
     tree: &Tree,
     contents: &dyn Contents,

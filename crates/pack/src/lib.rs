@@ -41,6 +41,7 @@ mod size_limit;
 mod spans;
 mod spool;
 mod stages;
+mod survey;
 mod verify;
 
 pub use base::{Base, Proof};
@@ -49,10 +50,11 @@ pub use class::{Class, Machine};
 pub use destination::temporary_folder;
 pub use effort::Effort;
 pub use gain::Gain;
-pub use order::Order;
 pub use output::Output;
+pub use packfs_core::Order;
 pub use report::{PackReport, Section, StageTime, Stored, WalkReads};
-pub use size_limit::SizeLimit;
+pub use size_limit::{SizeLimit, unwritten};
+pub use survey::{Measured, Survey};
 pub use verify::{Verify, Written, WrittenFile};
 
 use packfs_core::{Contents, Error, NodeId, Progress, Result, Tree};
@@ -74,6 +76,8 @@ pub struct PackOptions {
     pub offset: u64,
     /// Limit of the image's length.
     pub size_limit: SizeLimit,
+    /// Survey that records the space that the image takes, even if it is too long.
+    pub survey: Option<Arc<Survey>>,
     /// Set to store unreadable files empty and report them, instead of failing.
     pub keep_going: bool,
     /// Set to accept the loss of attributes that the format cannot represent.
@@ -85,8 +89,8 @@ pub struct PackOptions {
     /// Files placed first, in this order: their data and metadata precede all others and share no
     /// block with them.
     pub first_used: Vec<NodeId>,
-    /// Priority of each node, instead of that order: higher ones are placed first, equal ones in
-    /// tree order.
+    /// Priority of each node, instead of `order`: higher ones are placed first, equal ones in tree
+    /// order.
     pub priorities: Option<Vec<i16>>,
     /// Least saving for which data is stored compressed.
     pub min_gain: Gain,
@@ -112,6 +116,7 @@ impl Default for PackOptions {
             memory: None,
             offset: 0,
             size_limit: SizeLimit::default(),
+            survey: None,
             keep_going: false,
             lossy: false,
             sync: true,

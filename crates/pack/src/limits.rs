@@ -14,7 +14,6 @@ const SPARE_LEN: u64 = 8 * MIB;
 /// Memory of each thread besides its encoder and its input.
 const THREAD_LEN: u64 = MIB;
 
-/// Memory needed to place data.
 pub(crate) struct Demand {
     /// One encoder with its scratch buffers, in bytes.
     pub encoder_len: u64,
@@ -24,13 +23,10 @@ pub(crate) struct Demand {
     pub node_count: u64,
 }
 
-/// Bytes kept for each node from here on.
 const NODE_LEN: u64 = 96;
 
-/// Resources granted.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Limits {
-    /// Threads that compress.
     pub worker_count: usize,
     /// Input that is read and not yet written, in bytes.
     pub window_len: u64,
@@ -64,7 +60,6 @@ impl Limits {
         })
     }
 
-    /// Errors: `Failed`, with the least limit that suffices.
     fn within(
         allowed: u64,
         taken: u64,
@@ -84,7 +79,6 @@ impl Limits {
     }
 }
 
-/// Returns the memory limit in bytes, if there is one.
 fn allowed(options: &PackOptions) -> Option<u64> {
     // A group also accounts page cache and other processes.
     let said = options.memory.or_else(|| group_limit().map(|limit| limit / 4 * 3));
@@ -99,7 +93,7 @@ const VERIFY_LEN: u64 = 24 * MIB;
 /// Memory for each verifying thread: stored bytes, a decoded block, a decoder.
 const VERIFY_THREAD_LEN: u64 = 5 * MIB;
 
-/// Returns the number of threads that may verify an image, by the memory left.
+/// Depends on the memory left.
 pub(crate) fn verify_jobs(options: &PackOptions) -> usize {
     let jobs = packfs_core::thread_count(options.jobs);
     let Some(allowed) = allowed(options) else { return jobs };
@@ -128,8 +122,7 @@ pub(crate) fn check_verify(options: &PackOptions, node_count: u32) -> Result<()>
 /// Least memory for samples of blocks, in bytes.
 const SAMPLES_LEN_MIN: u64 = MIB;
 
-/// Returns the memory for samples of blocks: a quarter of what is left, because encoders and input
-/// are allocated later.
+/// A quarter of the memory left, because encoders and input are allocated later.
 pub(crate) fn room_for_samples(options: &PackOptions) -> u64 {
     match allowed(options) {
         None => u64::MAX,
@@ -137,14 +130,14 @@ pub(crate) fn room_for_samples(options: &PackOptions) -> u64 {
     }
 }
 
-/// Returns the resident memory of this process in bytes; 0 if unknown.
+/// Bytes; 0 if unknown.
 fn resident() -> u64 {
     let text = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
     let pages = text.split_whitespace().nth(1).and_then(|pages| pages.parse::<u64>().ok()).unwrap_or(0);
     pages.saturating_mul(rustix::param::page_size() as u64)
 }
 
-/// Returns the address space left to this process in bytes, if that is limited.
+/// Bytes, if limited.
 fn address_room() -> Option<u64> {
     let limit = rustix::process::getrlimit(rustix::process::Resource::As).current?;
     let text = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
@@ -152,7 +145,7 @@ fn address_room() -> Option<u64> {
     Some(limit.saturating_sub(pages.saturating_mul(rustix::param::page_size() as u64)))
 }
 
-/// Returns the least memory limit of this process's control groups (version 2), in bytes.
+/// Bytes, of control groups version 2.
 fn group_limit() -> Option<u64> {
     let groups = std::fs::read_to_string("/proc/self/cgroup").ok()?;
     let group = groups.lines().find_map(|line| line.strip_prefix("0::/"))?;

@@ -2,8 +2,6 @@
 
 use packfs_core::{Error, ImagePath, Loss, Progress, Result, escaped};
 
-/// Warns of each kind of accepted loss; reports all refused ones in a single error.
-///
 /// Errors: `Failed` for fatal losses, and without `lossy` for all others.
 pub(crate) fn accept(format: &str, losses: &[Loss], lossy: bool, progress: &dyn Progress) -> Result<()> {
     let stops = |loss: &&Loss| loss.fatal || loss.refused && !lossy;
@@ -15,9 +13,10 @@ pub(crate) fn accept(format: &str, losses: &[Loss], lossy: bool, progress: &dyn 
         return Ok(());
     }
     let message = format!("cannot pack this source as {format} without loss: {}", refused.join("; "));
-    let hint = match losses.iter().any(|loss| loss.fatal) {
-        true => "exclude these files by --exclude, or use another format",
-        false => "--lossy accepts the loss",
+    let hint = if losses.iter().any(|loss| loss.fatal) {
+        "exclude these files by --exclude, or use another format"
+    } else {
+        "--lossy accepts the loss"
     };
     Err(Error::failed(message).hint(hint))
 }

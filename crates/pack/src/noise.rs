@@ -12,7 +12,7 @@ const SAMPLE_LEN: usize = 256;
 /// Shortest block for which uneven samples make a full count unnecessary.
 const SAMPLED_LEN_MIN: usize = 4 * SAMPLES * SAMPLE_LEN;
 
-/// In percent of an even distribution: a tenth more offers no gain.
+/// Percent of an even distribution: a tenth more offers no gain.
 const NEARLY_EVEN: u64 = 110;
 /// Upper bound of JPEG, Vorbis and similar data, in percent; of 340 blocks below it, XZ saved 3 %
 /// or more on two.
@@ -22,7 +22,6 @@ const EVEN_ENOUGH: u64 = 115;
 /// percent.
 const UNEVEN: u64 = 160;
 
-/// Length of the runs searched for repetitions.
 const RUN_LEN: usize = 6;
 /// One run in `RUNS_SAMPLED` is counted.
 const RUNS_SAMPLED: u32 = 8;
@@ -35,23 +34,18 @@ pub(crate) fn values_are_even(bytes: &[u8]) -> bool {
     bytes.len() >= LEN_MIN && Counts::of(bytes).is_even(NEARLY_EVEN)
 }
 
-/// Estimate of a block's compressibility.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Estimate {
-    /// No encoder would save a few percent.
     Noise,
-    /// Undecided.
     Open,
-    /// An entropy coder saves something.
     Uneven,
 }
 
-/// Returns true if a block is incompressible: no encoder would save a few percent.
+/// True if no encoder would save a few percent.
 pub(crate) fn is_noise(bytes: &[u8]) -> bool {
     estimate(bytes) == Estimate::Noise
 }
 
-/// Estimates the compressibility of a block.
 pub(crate) fn estimate(bytes: &[u8]) -> Estimate {
     if bytes.len() < SAMPLED_LEN_MIN {
         let is_noise = values_are_even(bytes) && !repeats(bytes);

@@ -21,7 +21,6 @@ static ZEROS: [u8; 64 << 10] = [0; 64 << 10];
 pub struct Output {
     file: File,
     destination: Destination,
-    /// Start of the image in the file.
     base: u64,
     /// Position of the next byte, from the start of the image; unwritten bytes before it are in
     /// `buffer`.
@@ -34,10 +33,7 @@ pub struct Output {
 }
 
 impl Output {
-    /// Creates the output for `path`; file data starts `position` bytes after the start of the
-    /// image.
-    ///
-    /// Errors: `Usage` for what is no file, device or pipe, `Io`.
+    /// File data starts `position` bytes after the start of the image.
     pub(crate) fn create(path: &Path, place: &Place, position: u64, progress: &dyn Progress) -> Result<Self> {
         let (mut destination, file) = Destination::open(path)?;
         let file = destination.stage(file, place, progress)?;
@@ -73,7 +69,7 @@ impl Output {
             .or_io(|| format!("cannot write {}", self.destination.name()))
     }
 
-    /// True if bytes that are not written are those of the old contents.
+    /// Returns true if bytes that are not written are those of the old contents.
     pub fn is_in_place(&self) -> bool {
         self.destination.is_in_place()
     }
@@ -83,17 +79,15 @@ impl Output {
         self.destination.name()
     }
 
-    /// Returns the limit of the image's length, if known.
     pub(crate) fn room(&self) -> Option<u64> {
         self.destination.len().map(|len| len.saturating_sub(self.base))
     }
 
-    /// Returns the position of the next byte, from the start of the image.
+    /// Relative to the start of the image.
     pub(crate) fn position(&self) -> u64 {
         self.position
     }
 
-    /// Appends bytes.
     pub(crate) fn append(&mut self, bytes: &[u8]) -> Result<()> {
         if self.buffer.len() + bytes.len() > BUFFER_LEN {
             self.flush()?;
@@ -108,7 +102,7 @@ impl Output {
         Ok(())
     }
 
-    /// Appends `len` zeros; long runs become holes unless old contents would show through.
+    /// Long runs become holes unless old contents would show through.
     pub(crate) fn append_zeros(&mut self, len: u64) -> Result<()> {
         let mut left = len;
         if len >= HOLE_LEN_MIN && !self.destination.is_in_place() {
@@ -125,7 +119,7 @@ impl Output {
         Ok(())
     }
 
-    /// Writes what was appended.
+    /// Writes the buffered bytes.
     pub fn flush(&mut self) -> Result<()> {
         let buffer = std::mem::take(&mut self.buffer);
         self.write_at(self.position - buffer.len() as u64, &buffer)?;
@@ -134,7 +128,7 @@ impl Output {
         Ok(())
     }
 
-    /// Writes a section of the format at its offset.
+    /// Writes a section of the format.
     pub fn write_section(&mut self, section: &Section) -> Result<()> {
         if section.offset == self.position {
             return self.append(&section.bytes);
@@ -164,7 +158,7 @@ impl Output {
         size_limit::check(len, self.len_max, &self.destination.name(), is_whole)
     }
 
-    /// Notes that the image is at least so long.
+    /// Extends the image to at least `len` bytes.
     pub fn reach(&mut self, len: u64) {
         self.end = self.end.max(len);
     }
@@ -182,7 +176,7 @@ impl Output {
         Ok(len)
     }
 
-    /// Replaces a part of the completed image.
+    /// Overwrites a part of the completed image.
     pub fn overwrite(&mut self, section: &Section) -> Result<()> {
         self.write_at(section.offset, &section.bytes)
     }
@@ -192,7 +186,7 @@ impl Output {
         WrittenFile { file: &self.file, name: self.name(), start: self.base, len: self.end }
     }
 
-    /// Marks an image that failed verification: if it was written in place, its front is cleared.
+    /// Clears the front of an image that was written in place and failed verification.
     pub(crate) fn spoil(&self) {
         self.destination.spoil(&self.file, self.base);
     }

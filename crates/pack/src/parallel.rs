@@ -5,7 +5,7 @@ use packfs_core::{Error, Progress, Result};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread::Scope;
 
-/// Calls `f` for each item on all workers; returns results in the order of items.
+/// Results are in the order of items.
 pub(crate) fn in_parallel<T: Sync, R: Send>(
     options: &PackOptions,
     progress: &dyn Progress,
@@ -45,8 +45,8 @@ pub(crate) fn in_parallel<T: Sync, R: Send>(
     Ok(done.into_iter().map(|(_, result)| result).collect())
 }
 
-/// Calls `f` for items of the source before any is packed. A read error gives `None` if unreadable
-/// files are allowed. Otherwise it ends the work, because a later read might succeed and change the
+/// A read error gives `None` if unreadable files are allowed. Otherwise it ends the work, because a
+/// later read might succeed and change the image.
 /// image.
 pub(crate) fn read_in_parallel<T: Sync, R: Send>(
     options: &PackOptions,
@@ -64,10 +64,7 @@ pub(crate) fn read_in_parallel<T: Sync, R: Send>(
         .collect()
 }
 
-/// Starts worker `number`; returns false if no further thread can be started, but an earlier one
-/// exists.
-///
-/// Errors: `Io` if not even one thread starts.
+/// Returns false if no further thread can be started, but an earlier one exists.
 pub(crate) fn start<'scope>(
     scope: &'scope Scope<'scope, '_>,
     number: usize,

@@ -15,7 +15,6 @@ use packfs_core::{Error, Result};
 /// one.
 const LEAST_PART: usize = 50;
 
-/// One worker's fast encoder.
 pub(crate) struct Probe {
     gain: Gain,
     /// `None` if the encoder itself is as fast.
@@ -24,7 +23,6 @@ pub(crate) struct Probe {
 }
 
 impl Probe {
-    /// Creates a probe for blocks that are to be compressed with `codec`.
     pub(crate) fn new(codec: Option<&CodecSettings>, effort: Effort, gain: Gain) -> Result<Self> {
         let is_slow = effort == Effort::Max || codec.is_some_and(CodecSettings::is_slow);
         let is_asked = gain != Gain::ANY && is_slow;
@@ -34,7 +32,6 @@ impl Probe {
         Ok(Probe { gain, fast, scratch: Vec::new() })
     }
 
-    /// Returns true if the encoder is to be tried.
     pub(crate) fn is_worth_trying(&mut self, raw: &[u8]) -> Result<bool> {
         if self.gain == Gain::ANY {
             return Ok(true);

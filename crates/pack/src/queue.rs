@@ -32,13 +32,13 @@ impl<T> TaskQueue<T> {
         self.changed.notify_one();
     }
 
-    /// Adds a task before all that are not urgent: others already wait for its result.
+    /// Before all tasks that are not urgent: others already wait for the result.
     pub(crate) fn push_urgent(&self, task: T) {
         self.lock().urgent.push_back(task);
         self.changed.notify_one();
     }
 
-    /// Returns the next task; waits for one. `None` once the queue is closed.
+    /// Waits for a task; `None` once the queue is closed.
     pub(crate) fn pop(&self) -> Option<T> {
         let mut state = self.lock();
         loop {
@@ -55,7 +55,6 @@ impl<T> TaskQueue<T> {
         }
     }
 
-    /// Drops remaining tasks and ends the workers.
     pub(crate) fn close(&self) {
         let mut state = self.lock();
         state.closed = true;
@@ -75,7 +74,7 @@ impl<T> Drop for CloseOnDrop<'_, T> {
     }
 }
 
-/// Runs one worker: answers tasks until the queue is closed. A panic is reported as `None`.
+/// A panic is reported as `None`.
 pub(crate) fn work<T, A>(queue: &TaskQueue<T>, answers: &Sender<Option<A>>, mut answer: impl FnMut(T) -> A) {
     struct SayIfPanicked<'a, A>(&'a Sender<Option<A>>);
     impl<A> Drop for SayIfPanicked<'_, A> {
@@ -93,7 +92,6 @@ pub(crate) fn work<T, A>(queue: &TaskQueue<T>, answers: &Sender<Option<A>>, mut 
     }
 }
 
-/// Restores the order of numbered answers.
 pub(crate) struct InOrder<T> {
     next: u64,
     early: BTreeMap<u64, T>,
@@ -108,14 +106,12 @@ impl<T> InOrder<T> {
         self.early.insert(number, answer);
     }
 
-    /// Returns the next answer in order, once it is there.
     pub(crate) fn take(&mut self) -> Option<T> {
         let answer = self.early.remove(&self.next)?;
         self.next += 1;
         Some(answer)
     }
 
-    /// Returns the number of answers taken.
     pub(crate) fn taken(&self) -> u64 {
         self.next
     }

@@ -1,5 +1,3 @@
-//! Results of packing.
-
 use crate::by_class::ClassRow;
 use crate::coverage::Coverage;
 use packfs_core::{Loss, NodeKind, Stage, Tree};
@@ -10,55 +8,47 @@ use std::time::Duration;
 /// Results of packing.
 #[derive(Clone, Debug, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PackReport {
-    /// Name of the image's format.
+    /// Name of the format.
     pub format: &'static str,
-    /// Name of the Linux driver that mounts the image; `None` if none does.
-    pub driver: Option<&'static str>,
-    /// Options that would compress the metadata, and the reason; `None` if it is compressed or
-    /// cannot be.
-    #[cfg_attr(feature = "serde", serde(skip))]
-    pub metadata_advice: Option<&'static str>,
-    /// Option that chooses otherwise than a default that costs something, and what it costs.
-    #[cfg_attr(feature = "serde", serde(skip))]
-    pub default_advice: Option<&'static str>,
-    /// Compression, in the syntax of the options.
+    /// Codec, as a value of `--codec`.
     pub codec: String,
-    /// Length of the image, padding included, in bytes; without [`PackReport::data_files`].
+    /// Length of the image, padding included, without files of data beside it.
     #[cfg_attr(feature = "serde", serde(rename = "image_size"))]
     pub image_len: u64,
-    /// Files that hold the image's data, if they are not the image. Not serialized, like the path
-    /// of the image: the caller names both.
-    #[cfg_attr(feature = "serde", serde(skip))]
-    pub data_files: Vec<PathBuf>,
-    /// Nodes of every type.
+    /// Inodes of all types.
     pub nodes: u64,
     /// Regular files; hard links count once.
     pub files: u64,
-    /// Total length of the files, in bytes.
+    /// Length of all files.
     #[cfg_attr(feature = "serde", serde(rename = "file_bytes"))]
     pub bytes_in: u64,
-    /// File data in the image, in bytes.
+    /// File data in the image.
     #[cfg_attr(feature = "serde", serde(rename = "data_bytes"))]
     pub data_len: u64,
-    /// Everything else in the image but padding, in bytes.
+    /// Everything else in the image but padding.
     #[cfg_attr(feature = "serde", serde(rename = "metadata_bytes"))]
     pub metadata_len: u64,
     /// Files that share all their data with an earlier one.
     pub duplicate_files: u64,
-    /// Their length, in bytes.
+    /// Length of `duplicate_files`.
     pub duplicate_bytes: u64,
-    /// Files whose blocks are some of another file's.
+    /// Files that share some blocks with another one.
     pub run_files: u64,
-    /// Bytes in those blocks.
+    /// Length of the shared blocks.
     pub run_bytes: u64,
     /// Small files and tails that equal the beginning of another file's block.
     pub duplicate_tails: u64,
-    /// Their length, in bytes.
+    /// Length of `duplicate_tails`.
     pub duplicate_tail_bytes: u64,
-    /// Bytes that are holes.
+    /// Holes.
     pub hole_bytes: u64,
-    /// Fragment blocks.
+    /// Compressed blocks copied from an earlier image.
+    pub base_blocks: u64,
+    /// Length of `base_blocks` in the image.
+    pub base_bytes: u64,
+    /// Fragment blocks, which hold tails of several files.
     pub fragment_blocks: u64,
     /// Cost of reading the image in tree order.
     #[cfg_attr(feature = "serde", serde(flatten))]
@@ -66,38 +56,48 @@ pub struct PackReport {
     /// Bytes in fragment blocks or the packed stream, before and after compression.
     #[cfg_attr(feature = "serde", serde(flatten))]
     pub fragments: Stored,
+    /// Data stored uncompressed, because compression gains less than `--min-gain`.
+    pub plain_bytes: u64,
+    /// Structures of the image.
+    pub sections: Vec<Section>,
+    /// Classes of files, the largest first; empty if files were copied unread.
+    pub classes: Vec<ClassRow>,
+    /// Stages, in their order.
+    pub stages: Vec<StageTime>,
+    /// Denser settings by which the image fits (`--fit`); null if the requested ones do.
+    pub fitted: Option<String>,
+    /// Attributes that the format cannot represent.
+    pub losses: Vec<Loss>,
+    /// With `--keep-going`: a message for each file or directory that could not be read.
+    pub skipped: Vec<String>,
+    /// Linux driver that mounts the image; null without any.
+    pub driver: Option<&'static str>,
+    /// Files that hold the image's data, if they are not the image. Not serialized, like the path
+    /// of the image: the caller names both.
+    #[cfg_attr(feature = "serde", serde(skip))]
+    pub data_files: Vec<PathBuf>,
+    /// Options that would compress the metadata, and the reason; `None` if it is compressed or
+    /// cannot be.
+    #[cfg_attr(feature = "serde", serde(skip))]
+    pub metadata_advice: Option<&'static str>,
+    /// Option that chooses otherwise than a default that costs something, and what it costs.
+    #[cfg_attr(feature = "serde", serde(skip))]
+    pub default_advice: Option<&'static str>,
     /// True if small files lie so far from their neighbors in the tree that the kernel, which keeps
     /// three SquashFS fragment blocks, decodes blocks again when it reads the tree in order.
     #[cfg_attr(feature = "serde", serde(skip))]
     pub far_apart: bool,
-    /// Bytes in blocks and clusters that are stored uncompressed.
-    pub plain_bytes: u64,
-    /// Space of each class of files, in descending order; empty if files were copied unread.
-    pub classes: Vec<ClassRow>,
-    /// Denser way of packing by which the image fits, if the requested one did not.
-    pub fitted: Option<String>,
-    /// Duration of each stage, in order.
-    pub stages: Vec<StageTime>,
-    /// Compressed blocks that were copied from the base.
-    pub base_blocks: u64,
-    /// Their bytes in the image.
-    pub base_bytes: u64,
-    /// Attributes that the format could not represent.
-    pub losses: Vec<Loss>,
-    /// Error messages of files that were stored empty.
-    pub skipped: Vec<String>,
-    /// Length of each structure of the format, in bytes, by name.
-    pub sections: Vec<Section>,
 }
 
 /// Bytes before and after compression.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Stored {
-    /// Before compression.
+    /// Small files and tails in fragment blocks or the packed inode.
     #[cfg_attr(feature = "serde", serde(rename = "fragment_bytes"))]
     pub bytes: u64,
-    /// After compression.
+    /// Length of `fragment_bytes` after compression.
     #[cfg_attr(feature = "serde", serde(rename = "fragment_stored_bytes"))]
     pub stored: u64,
 }
@@ -136,14 +136,15 @@ fn serialize_seconds<S: serde::Serializer>(took: &Duration, serializer: S) -> Re
 /// fragment blocks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WalkReads {
-    /// Fragment blocks decoded; a block counts each time.
+    /// Fragment blocks that Linux decodes in a walk along the tree; a block counts each time.
     #[cfg_attr(feature = "serde", serde(rename = "fragment_decodes"))]
     pub decodes: u64,
-    /// Stored bytes of those blocks, each time.
+    /// Length of the blocks in `fragment_decodes` in the image.
     #[cfg_attr(feature = "serde", serde(rename = "fragment_read_bytes"))]
     pub read_bytes: u64,
-    /// The same decodes if files were placed in tree order.
+    /// The value of `fragment_decodes` with `--order path`, estimated.
     #[cfg_attr(feature = "serde", serde(rename = "path_order_decodes"))]
     pub path_decodes: u64,
     /// Blocks that belong to one file.
@@ -161,7 +162,6 @@ impl WalkReads {
 }
 
 impl PackReport {
-    /// Creates a report with the figures that do not depend on how data is stored.
     pub(crate) fn new<K: DataKind>(
         tree: &Tree,
         plan: Plan<K>,

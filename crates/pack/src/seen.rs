@@ -26,7 +26,6 @@ impl TailBytes {
     }
 }
 
-/// Number of a tail that was added.
 pub(crate) type TailId = u32;
 
 /// The first occurrence of a tail, which ends where its file ends. There may be millions.
@@ -48,10 +47,8 @@ impl Origin {
     }
 }
 
-/// Tails seen so far.
 pub(crate) struct SeenTails<'a, K: DataKind> {
     context: &'a Context<'a, K>,
-    /// The first tail of each length and hash.
     firsts: HashTable<TailId>,
     hashing: RandomState,
     origins: Vec<Origin>,
@@ -71,7 +68,7 @@ impl<'a, K: DataKind> SeenTails<'a, K> {
         }
     }
 
-    /// Returns an earlier tail with the same bytes, if the plan deduplicates.
+    /// `None` if the plan does not deduplicate.
     pub(crate) fn find(&mut self, tail: &TailBytes) -> Result<Option<TailId>> {
         if !self.context.plan.dedupe {
             return Ok(None);
@@ -84,28 +81,25 @@ impl<'a, K: DataKind> SeenTails<'a, K> {
         }
     }
 
-    /// Returns the file of a tail.
     pub(crate) fn node(&self, id: TailId) -> NodeId {
         self.origins[id as usize].node
     }
 
-    /// Returns the length of a tail in bytes.
+    /// Bytes.
     pub(crate) fn len(&self, id: TailId) -> u32 {
         self.origins[id as usize].len
     }
 
-    /// Adds the tail of a file; returns its number.
     pub(crate) fn add(&mut self, node: NodeId, tail: &TailBytes) -> TailId {
         self.add_known(node, tail.bytes.len() as u32, tail.hash)
     }
 
-    /// Adds a tail that later ones do not share; returns its number.
+    /// Later tails are not compared with it.
     pub(crate) fn add_apart(&mut self, node: NodeId, tail: &TailBytes) -> TailId {
         self.origins.push(Origin::new(node, tail.bytes.len() as u32, tail.hash));
         self.origins.len() as TailId - 1
     }
 
-    /// Adds a tail whose length and hash are known.
     pub(crate) fn add_known(&mut self, node: NodeId, len: u32, hash: u128) -> TailId {
         let id = self.origins.len() as TailId;
         let tail = Origin::new(node, len, hash);

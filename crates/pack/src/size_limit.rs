@@ -1,6 +1,5 @@
-//! Limits of an image's length.
-
 use packfs_core::{Error, Result};
+use std::fmt::Display;
 
 /// Greatest length of an image, and the treatment of a longer one. By default, its destination
 /// limits it.
@@ -14,10 +13,8 @@ pub struct SizeLimit {
     pub stops_early: bool,
 }
 
-/// Offset of an image, and its greatest length.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Place {
-    /// Bytes before the image in its file or on its device.
     pub base: u64,
     pub size_limit: SizeLimit,
     /// Upper bound of the length, estimated before packing.
@@ -25,24 +22,28 @@ pub(crate) struct Place {
 }
 
 impl Place {
-    /// Returns true if the image may not fit on a device of `device_len` bytes.
     pub(crate) fn may_lack_room_on(&self, device_len: u64) -> bool {
         self.len_bound > self.len_max_on(device_len)
     }
 
-    /// Returns the most bytes of the image on a device of `device_len` bytes.
     pub(crate) fn len_max_on(&self, device_len: u64) -> u64 {
         let rest = device_len.saturating_sub(self.base);
         self.size_limit.max_size.map_or(rest, |len_max| len_max.min(rest))
     }
 }
 
-/// Errors: `TooLarge` for an image longer than `len_max`; `name` is its destination.
+/// Errors: `TooLarge`; `name` is the destination.
 pub(crate) fn check(len: u64, len_max: Option<u64>, name: &str, is_whole: bool) -> Result<()> {
     let Some(len_max) = len_max.filter(|&len_max| len > len_max) else { return Ok(()) };
     let least = if is_whole { "" } else { "at least " };
     let message =
         format!("cannot write {name}: the image has {least}{len} bytes, at most {len_max} are allowed");
-    let error = Error::too_large(message).hint(format!("{name} is unchanged"));
+    let error = Error::too_large(message).hint(unwritten(name));
     Err(error.hint("--fit tries denser codecs and larger blocks; --optimize size is the densest"))
+}
+
+/// Returns the hint about an output that was refused before anything was written to it. It holds
+/// for new files as well as for existing ones.
+pub fn unwritten(name: impl Display) -> String {
+    format!("nothing was written to {name}")
 }

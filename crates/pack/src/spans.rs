@@ -12,16 +12,12 @@ const SPAN_PIECES: usize = 128;
 
 /// Rules by which files are cut into spans.
 pub(crate) trait Rules<K: DataKind> {
-    /// Returns the input of one span, unless a single piece is longer.
     fn span_len(&self) -> u64;
 
-    /// Returns the first byte of a file that is stored; its length if none is.
     fn stored_from(&self, job: &FileJob<K>) -> u64;
 
-    /// Returns the length of the pieces that longer files are cut into.
     fn piece_len(&self, job: &FileJob<K>) -> u64;
 
-    /// Returns the most bytes of a piece that is a hole.
     fn hole_max(&self, job: &FileJob<K>) -> u64;
 
     /// Returns true if a piece may be in one span with those before it.
@@ -30,7 +26,6 @@ pub(crate) trait Rules<K: DataKind> {
     }
 }
 
-/// Yields the spans of a plan, in plan order.
 pub(crate) struct Spans<'a, K: DataKind> {
     context: &'a Context<'a, K>,
     holes: Holes<'a, K>,
@@ -39,13 +34,11 @@ pub(crate) struct Spans<'a, K: DataKind> {
 }
 
 impl<'a, K: DataKind> Spans<'a, K> {
-    /// Iterates over the files of the context's plan.
     pub(crate) fn new(context: &'a Context<'a, K>) -> Self {
         Spans { context, holes: Holes { context, file: None }, next_job: 0, next_offset: 0 }
     }
 
-    /// Returns the pieces of the next span and their total length. A piece that is a hole forms a
-    /// span of its own.
+    /// A hole forms a separate span.
     pub(crate) fn next(&mut self, rules: &impl Rules<K>) -> Option<(Vec<Piece>, u64)> {
         let mut pieces = Vec::new();
         let mut len = 0;
@@ -61,9 +54,10 @@ impl<'a, K: DataKind> Spans<'a, K> {
                 break;
             }
             let piece_len = rules.piece_len(job);
-            let hole_len = match pieces.is_empty() && file_len > piece_len {
-                true => self.holes.len_at(job.node, start, rules.hole_max(job)) / piece_len * piece_len,
-                false => 0,
+            let hole_len = if pieces.is_empty() && file_len > piece_len {
+                self.holes.len_at(job.node, start, rules.hole_max(job)) / piece_len * piece_len
+            } else {
+                0
             };
             let is_hole = hole_len > 0;
             let range = start..start + if is_hole { hole_len } else { rest.min(piece_len) };
@@ -84,23 +78,21 @@ impl<'a, K: DataKind> Spans<'a, K> {
     }
 }
 
-/// Queries the source for holes, one file after the other.
+/// Queries one file after the other.
 struct Holes<'a, K: DataKind> {
     context: &'a Context<'a, K>,
     file: Option<Asked<'a>>,
 }
 
-/// The file queried last.
 struct Asked<'a> {
     node: NodeId,
     reader: Option<Box<dyn ContentReader + 'a>>,
-    /// Its run of data found last.
     data: Range<u64>,
 }
 
 impl<K: DataKind> Holes<'_, K> {
-    /// Returns the length of the hole at `offset`, at most `most`. A file that cannot be read has
-    /// none; its reader reports the error.
+    /// Length of the hole at `offset`, at most `most`. A file that cannot be read has none; its
+    /// reader reports the error.
     fn len_at(&mut self, node: NodeId, offset: u64, most: u64) -> u64 {
         if self.file.as_ref().is_none_or(|file| file.node != node) {
             self.file = Some(Asked { node, reader: self.context.open(node).ok(), data: 0..0 });

@@ -12,29 +12,26 @@ use std::path::{Path, PathBuf};
 /// Bytes gathered before they are written to the file.
 const BUFFER_LEN: usize = 1 << 20;
 
-/// Bytes in memory and in a file.
 #[derive(Debug)]
 pub(crate) struct Spool {
     output: PathBuf,
     memory_max: usize,
     file: Option<File>,
     file_len: u64,
-    /// Bytes after those of the file.
     memory: Vec<u8>,
 }
 
 impl Spool {
-    /// Keeps `memory_max` bytes in memory, and more in a file beside `output`.
+    /// Bytes beyond `memory_max` go to a file beside `output`.
     pub(crate) fn new(output: &Path, memory_max: usize) -> Self {
         Spool { output: output.into(), memory_max, file: None, file_len: 0, memory: Vec::new() }
     }
 
-    /// Returns the number of bytes.
     pub(crate) fn len(&self) -> u64 {
         self.file_len + self.memory.len() as u64
     }
 
-    /// Appends `bytes`; returns their start.
+    /// Returns the start of `bytes`.
     pub(crate) fn append(&mut self, bytes: &[u8]) -> Result<u64> {
         let start = self.len();
         self.memory.extend_from_slice(bytes);
@@ -58,7 +55,6 @@ impl Spool {
         Ok(())
     }
 
-    /// Fills `buf` from `start`.
     pub(crate) fn read(&self, start: u64, buf: &mut [u8]) -> Result<()> {
         let in_file = self.file_len.saturating_sub(start).min(buf.len() as u64) as usize;
         let (front, back) = buf.split_at_mut(in_file);

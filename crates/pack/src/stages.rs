@@ -11,6 +11,7 @@ use crate::engine::{Engine, Job, Stored};
 use crate::output::Output;
 use crate::report::{PackReport, StageTime, Stored as BeforeAndAfter};
 use crate::size_limit::Place;
+use crate::survey::Figures;
 use crate::verify::Written;
 use crate::{limits, losses, order};
 use packfs_core::{Contents, Error, NodeId, Progress, Result, Stage, Tree};
@@ -18,7 +19,6 @@ use packfs_format::{DataFile, Layout, PackFormat, Placed, Plan};
 use std::path::Path;
 use std::time::Instant;
 
-/// Inputs of packing.
 pub(crate) struct Packing<'a> {
     pub tree: &'a Tree,
     pub contents: &'a dyn Contents,
@@ -29,7 +29,7 @@ pub(crate) struct Packing<'a> {
 }
 
 impl Packing<'_> {
-    /// Runs all stages. Data goes to `data_files`, or to the image if there are none.
+    /// Data goes to `data_files`, or to the image if there are none.
     pub(crate) fn run<E: Engine>(
         &self,
         layout: &dyn Layout<E>,
@@ -61,11 +61,14 @@ impl Packing<'_> {
         let mut stored = E::place(&job, files.row(E::block_len(&plan.data)), &mut seen)?;
         clock.passed(Stage::Data);
         let coverage = self.lay_out(layout, &plan, &stored.placed, &mut files)?;
+        self.note_space(&plan, &mut stored, &coverage);
+        self.end(&mut files)?;
         clock.passed_if(Stage::Metadata, options.verify.is_some());
         if options.verify.is_some() {
             duplicates.check_unchanged(context, &mut seen)?;
         }
-        let (walk, hole_bytes) = (E::walk(context, &stored.placed), E::hole_bytes(context, &stored.placed));
+        let walk = E::walk(context, &stored.placed);
+        let hole_bytes = E::hole_bytes(context, &stored.placed);
         // The places of all files are freed before the image is read back.
         let failed = std::mem::take(&mut stored.placed.failed);
         let report = PackReport::new(self.tree, plan, &stored.placed, &coverage);
@@ -84,7 +87,6 @@ impl Packing<'_> {
         Context { tree: self.tree, contents: self.contents, plan, boundaries }
     }
 
-    /// Obtains the format's plan, and stops at losses that are not accepted.
     fn plan<E: Engine>(&self, layout: &dyn Layout<E>, data_files: &[DataFile]) -> Result<Plan<E>> {
         let format = self.format.format().name;
         let plan = layout.plan(self.tree, &self.options.first_used)?;
@@ -97,7 +99,6 @@ impl Packing<'_> {
         Ok(plan)
     }
 
-    /// Finds data that can be copied from the base.
     fn look_at_base<E: Engine>(&self, plan: &Plan<E>) -> Result<Option<Reuse<'_, E::Kept>>> {
         let Some(base) = &self.options.base else { return Ok(None) };
         base.check(self.format)?;
@@ -107,7 +108,6 @@ impl Packing<'_> {
         Reuse::find(&context, base, find_kept).map(Some)
     }
 
-    /// Orders the files of a plan.
     fn order<E: Engine>(&self, plan: Plan<E>, reuse: Option<&Reuse<'_, E::Kept>>) -> Result<Ordered<E>> {
         let stays = |node: NodeId| reuse.is_some_and(|reuse| reuse.kept.keeps_tail_of(node));
         let boundaries = Boundaries::default();
@@ -116,7 +116,6 @@ impl Packing<'_> {
         Ok(Ordered { plan, boundaries: order.boundaries, far_apart: order.far_apart })
     }
 
-    /// Finds duplicates, and parts that files have in common.
     fn compare<E: Engine>(&self, mut plan: Plan<E>, boundaries: &Boundaries) -> Result<Compared<E>> {
         let Packing { format, options, progress, output, .. } = *self;
         let context = self.context(&plan, boundaries);
@@ -126,7 +125,6 @@ impl Packing<'_> {
         Ok(Compared { plan, duplicates, parts })
     }
 
-    /// Creates the output files.
     fn create<'f, E: Engine>(&self, plan: &Plan<E>, data_files: &'f [DataFile]) -> Result<Files<'f>> {
         let PackOptions { offset: base, size_limit, .. } = *self.options;
         let place = Place { base, size_limit, len_bound: len_bound(self.tree, plan) };
@@ -136,7 +134,6 @@ impl Packing<'_> {
         Ok(Files { image, image_len: 0, data, data_files, padding: self.format.padding() })
     }
 
-    /// Has the format write everything around the data; afterwards the files lack only their names.
     fn lay_out<E: Engine>(
         &self,
         layout: &dyn Layout<E>,
@@ -155,14 +152,32 @@ impl Packing<'_> {
         let data = if files.data.is_empty() { plan.data_start..placed.data_end } else { 0..0 };
         coverage.check(data, E::leads(&plan.data, placed).into_iter())?;
         cancelled()?;
+        Ok(coverage)
+    }
+
+    /// Records the space before the length is checked, so that a survey sees images that are too
+    /// long.
+    fn note_space<E: Engine>(&self, plan: &Plan<E>, stored: &mut Stored<E>, coverage: &Coverage) {
+        let Some(survey) = &self.options.survey else { return };
+        let mut report = PackReport::default();
+        E::add_to_report(&stored.placed, &mut report);
+        survey.note(Figures {
+            data_len: stored.placed.data_end - plan.data_start,
+            metadata_len: coverage.by_owner().iter().map(|(_, len)| len).sum(),
+            plain_len: report.plain_bytes,
+            spaces: std::mem::take(&mut stored.classes.nodes),
+        });
+    }
+
+    /// Files lack only their names afterwards.
+    fn end(&self, files: &mut Files<'_>) -> Result<()> {
         files.end()?;
         for section in self.format.seal(&files.image.written())? {
             files.image.overwrite(&section)?;
         }
-        Ok(coverage)
+        Ok(())
     }
 
-    /// Verifies the image, if requested.
     fn verify(&self, files: &Files<'_>, failed: &[NodeId], seen: &DigestLog) -> Result<()> {
         let Some(verify) = &self.options.verify else { return Ok(()) };
         let written = Written {
@@ -207,22 +222,18 @@ impl Packing<'_> {
     }
 }
 
-/// A plan whose files are in their final order.
 struct Ordered<E: Engine> {
     plan: Plan<E>,
     boundaries: Boundaries,
-    /// See [`PackReport::far_apart`].
     far_apart: bool,
 }
 
-/// A plan, and the duplicates among its files.
 struct Compared<E: Engine> {
     plan: Plan<E>,
     duplicates: Duplicates,
     parts: E::Parts,
 }
 
-/// Output files, not yet renamed into place.
 struct Files<'a> {
     image: Output,
     image_len: u64,
@@ -233,9 +244,10 @@ struct Files<'a> {
 
 impl Files<'_> {
     fn row(&mut self, block_len: u32) -> DataRow<'_> {
-        match self.data.is_empty() {
-            true => DataRow::in_image(&mut self.image),
-            false => DataRow::in_files(&mut self.data, self.data_files, block_len, self.padding),
+        if self.data.is_empty() {
+            DataRow::in_image(&mut self.image)
+        } else {
+            DataRow::in_files(&mut self.data, self.data_files, block_len, self.padding)
         }
     }
 
@@ -247,7 +259,7 @@ impl Files<'_> {
         Ok(())
     }
 
-    /// Renames every file into place. Returns the length of the image.
+    /// Returns the length of the image.
     fn finish(self, sync: bool) -> Result<u64> {
         // Data first: an image without it is useless.
         for file in self.data {
@@ -258,7 +270,7 @@ impl Files<'_> {
     }
 }
 
-/// Returns a rough upper bound of the image's length, if nothing is deduplicated or shrinks.
+/// A rough upper bound: nothing is deduplicated or shrinks.
 fn len_bound<E: Engine>(tree: &Tree, plan: &Plan<E>) -> u64 {
     // A file may leave most of a block unused, and has an inode and a name.
     const NODE_LEN: u64 = 5 << 10;
@@ -283,7 +295,6 @@ fn check_names(files: &[DataFile], output: &Path) -> Result<()> {
     }
 }
 
-/// Measures the duration of each stage.
 struct Clock {
     last: Instant,
     stages: Vec<StageTime>,
@@ -294,7 +305,6 @@ impl Clock {
         Clock { last: Instant::now(), stages: Vec::new() }
     }
 
-    /// Records the end of a stage.
     fn passed(&mut self, stage: Stage) {
         let now = Instant::now();
         self.stages.push(StageTime { stage, took: now - self.last });

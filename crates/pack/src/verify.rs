@@ -1,5 +1,3 @@
-//! Interface of the verification of an image before it is renamed into place.
-
 use packfs_core::{ContentDigest, Image, NodeId, Progress, Result, ResultExt, Tree};
 use packfs_format::PackFormat;
 use std::fmt::Debug;

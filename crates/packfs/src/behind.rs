@@ -3,7 +3,7 @@
 //!
 //! Owns their places. Only images that begin where the file says count: nothing is searched for.
 
-use crate::{Layer, OpenOptions};
+use crate::Layer;
 use packfs_core::{Image, Result, SliceImage};
 use std::sync::Arc;
 
@@ -94,31 +94,28 @@ fn listed(images: &[Place]) -> String {
 }
 
 /// An image, its layer and a notice of where it is if it lies in a file that is none itself.
-type Found = (Arc<dyn Image>, Option<(Layer, String)>);
+pub(crate) type Found = (Arc<dyn Image>, Option<(Layer, String)>);
 
-impl OpenOptions {
-    /// The image in a file that is none itself, its layer, and a notice of where it is; else the
-    /// file.
-    ///
-    /// Errors: `Io`.
-    pub(crate) fn behind(&self, file: Arc<dyn Image>) -> Result<Found> {
-        let may_search = self.offset == 0 && self.magic.is_none() && !self.is_outermost();
-        let found = Behind::of(&file).filter(|_| may_search);
-        let Some(only) = found.as_ref().and_then(Behind::only) else { return Ok((file, None)) };
-        if packfs_formats::probe(&*file)?.is_some() {
-            return Ok((file, None));
-        }
-        let found_at = format!("the {} image at offset {}", only.format, only.offset);
-        let (what, layer) = found.as_ref().map_or(("", ""), |found| (found.what, found.layer));
-        let mut notice = format!("{} is {what}: {found_at} is read", file.name());
-        let others = found.iter().flat_map(|found| &found.images).filter(|place| *place != only);
-        let others: Vec<Place> = others.cloned().collect();
-        if !others.is_empty() {
-            notice += &format!("; others are {}", listed(&others));
-        }
-        let layer = Layer { format: layer, file: found_at };
-        Ok((only.slice(&file)?, Some((layer, notice))))
+/// The image in a file that is none itself, its layer, and a notice of where it is; else the
+/// file.
+///
+/// Errors: `Io`.
+pub(crate) fn behind(file: Arc<dyn Image>) -> Result<Found> {
+    let found = Behind::of(&file);
+    let Some(only) = found.as_ref().and_then(Behind::only) else { return Ok((file, None)) };
+    if packfs_formats::probe(&*file)?.is_some() {
+        return Ok((file, None));
     }
+    let found_at = format!("the {} image at offset {}", only.format, only.offset);
+    let (what, layer) = found.as_ref().map_or(("", ""), |found| (found.what, found.layer));
+    let mut notice = format!("{} is {what}: {found_at} is read", file.name());
+    let others = found.iter().flat_map(|found| &found.images).filter(|place| *place != only);
+    let others: Vec<Place> = others.cloned().collect();
+    if !others.is_empty() {
+        notice += &format!("; others are {}", listed(&others));
+    }
+    let layer = Layer { format: layer, file: found_at };
+    Ok((only.slice(&file)?, Some((layer, notice))))
 }
 
 /// Returns the image that begins at `offset`, if one of a known format does.
@@ -163,9 +160,10 @@ fn program_end(image: &dyn Image) -> u64 {
     };
     let field = |(at, len): (usize, usize)| number(&head, at, len);
     // Offset of a table, length of its rows, and their number: of sections, and of segments.
-    let (sections, segments) = match is_long {
-        true => ([(40, 8), (58, 2), (60, 2)], [(32, 8), (54, 2), (56, 2)]),
-        false => ([(32, 4), (46, 2), (48, 2)], [(28, 4), (42, 2), (44, 2)]),
+    let (sections, segments) = if is_long {
+        ([(40, 8), (58, 2), (60, 2)], [(32, 8), (54, 2), (56, 2)])
+    } else {
+        ([(32, 4), (46, 2), (48, 2)], [(28, 4), (42, 2), (44, 2)])
     };
     let [at, row_len, rows] = sections.map(field);
     let mut end = at.saturating_add(row_len * rows);

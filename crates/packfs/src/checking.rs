@@ -1,6 +1,7 @@
 //! Checks of an opened image: its structures, and the data of its files.
 
-use crate::{Opened, nested};
+use crate::Opened;
+use crate::unread::unread;
 use packfs_check::ContentReport;
 use packfs_core::{Error, ErrorKind, Progress, Result, Stage, WithoutWarnings};
 use packfs_format::{Finding, Severity};
@@ -24,7 +25,36 @@ pub struct Findings {
     pub damaged: Vec<String>,
 }
 
+/// Report of a check, as documents have it.
+#[derive(Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct CheckReport<'a> {
+    /// True without errors, if all of the image was checked.
+    pub sound: bool,
+    /// Number of errors.
+    pub errors: u64,
+    /// Findings, at most 1,000.
+    pub findings: &'a [Finding],
+    /// Number of further findings.
+    pub findings_left_out: u64,
+    /// Result of decoding, if that was asked for and possible.
+    #[cfg_attr(feature = "serde", serde(flatten))]
+    pub content: Option<ContentReport>,
+}
+
 impl Findings {
+    /// Returns them as a report, with the result of decoding.
+    pub fn report(&self, content: Option<ContentReport>) -> CheckReport<'_> {
+        CheckReport {
+            sound: self.is_sound(),
+            errors: self.errors,
+            findings: &self.findings,
+            findings_left_out: self.left_out,
+            content,
+        }
+    }
+
     /// Adds a finding.
     pub fn add(&mut self, finding: Finding) {
         if finding.severity == Severity::Error {
@@ -83,7 +113,7 @@ impl Opened {
         }
         let structure = self.volume().check(&mut |finding| found.add(finding));
         found.or_finding(structure)?;
-        for part in found.or_finding(nested::unread(self))?.unwrap_or_default() {
+        for part in found.or_finding(unread(self))?.unwrap_or_default() {
             found.unchecked += 1;
             found.note(Severity::Warning, format!("not checked: {part}"));
         }

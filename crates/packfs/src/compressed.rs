@@ -1,10 +1,9 @@
 //! Disks that are compressed as a whole, such as `disk.img.xz`: decoded into a temporary file, then
 //! opened like any image. The kind of a compressed file is told by its decoded beginning.
 
-use crate::{Layer, OpenOptions};
+use crate::Layer;
 use packfs_core::{ErrorKind, FileImage, Image, ImageReader, Limits, Progress, Result, usize_of};
 use packfs_source::Compression;
-use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -25,19 +24,7 @@ enum Contents {
     Other,
 }
 
-impl OpenOptions {
-    /// Returns true if the image in a file or block device is compressed as a whole, by its first
-    /// bytes. Opening it writes to a temporary file in [`crate::temporary_folder`].
-    pub fn is_compressed(&self, path: impl AsRef<Path>) -> bool {
-        let has_bytes = |found: std::fs::Metadata| found.is_file() || found.file_type().is_block_device();
-        let is_one = std::fs::metadata(path.as_ref()).is_ok_and(has_bytes);
-        let image = if is_one { FileImage::open(path.as_ref()).ok() } else { None };
-        let image = image.and_then(|image| self.image_in(Arc::new(image)).ok());
-        image.is_some_and(|image| magic(&*image).is_some())
-    }
-}
-
-fn magic(image: &dyn Image) -> Option<Compression> {
+pub(crate) fn magic(image: &dyn Image) -> Option<Compression> {
     let mut magic = [0; MAGIC_LEN];
     let len = image.read_at(0, &mut magic).unwrap_or(0);
     packfs_source::compression_of(&magic[..len])
@@ -72,20 +59,20 @@ fn contents(image: &Arc<dyn Image>, limits: Limits, progress: &dyn Progress) -> 
 /// `Cancelled`, `Io`.
 pub(crate) fn decompressed(
     image: Arc<dyn Image>,
-    opening: &OpenOptions,
+    limits: Limits,
     progress: &dyn Progress,
 ) -> Result<(Arc<dyn Image>, Vec<Layer>)> {
-    let limits = opening.read.limits;
+    let Some(compression) = magic(&*image) else { return Ok((image, Vec::new())) };
     let is_known = packfs_formats::probe(&*image)?.is_some();
-    if is_known || !holds_image(&image, limits, progress)? {
+    if is_known || contents(&image, limits, progress)? == Contents::Other {
         return Ok((image, Vec::new()));
     }
-    let layers = magic(&*image).map(|it| Layer { format: it.name(), file: FILE_NAME.into() });
+    let layers = vec![Layer { format: compression.name(), file: FILE_NAME.into() }];
     let (name, folder) = (image.name(), packfs_pack::temporary_folder());
     let reader = Box::new(ImageReader::new(image));
     let file = packfs_source::decoded_file(reader, &name, limits, &folder, progress)?;
     let shown = format!("{} (decompressed)", name.trim_matches('"'));
-    Ok((Arc::new(FileImage::of(file, Path::new(&shown))?), layers.into_iter().collect()))
+    Ok((Arc::new(FileImage::of(file, Path::new(&shown))?), layers))
 }
 
 /// The beginning of a disk of unknown length.

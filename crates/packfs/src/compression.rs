@@ -1,7 +1,7 @@
 //! Compression of the files of an image or directory: bytes on disk, uncompressed, and referenced,
 //! by codec.
 
-use crate::{Opened, Walked};
+use crate::{Reader, Walked};
 use packfs_core::{Error, Limit, Limits, Result, ResultExt};
 use packfs_format::{InodeKind, StoredExtent};
 use std::collections::HashSet;
@@ -139,21 +139,21 @@ impl CompressionCount {
     pub fn add(
         &mut self,
         image: usize,
-        opened: &Opened,
+        reader: &Reader,
         mut is_wanted: impl FnMut(&Walked) -> bool,
     ) -> Result<()> {
         let CompressionCount { all, seen } = self;
-        for walked in opened.walk() {
+        for walked in reader.walk() {
             let walked = walked?;
             let (true, InodeKind::File { len }) = (is_wanted(&walked), walked.inode.kind) else { continue };
             all.files += 1;
             let mut held = Ok(());
-            opened
+            reader
                 .volume()
                 .stored_extents(walked.id, len, &mut |extent| {
                     let is_new = extent.place.is_none_or(|place| seen.insert((image, place)));
                     all.add(&extent, is_new);
-                    held = check_memory(&opened.limits(), seen.len());
+                    held = check_memory(&reader.limits(), seen.len());
                     if held.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
                 })
                 .map_err(|error: Error| error.at(format_args!("{:?}", walked.path)))?;
@@ -168,7 +168,7 @@ impl CompressionCount {
     }
 }
 
-impl Opened {
+impl Reader {
     /// Counts how the files of the image are compressed, and how much they share, as `compsize`
     /// does for btrfs.
     ///

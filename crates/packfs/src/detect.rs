@@ -2,11 +2,12 @@
 
 use crate::behind::Behind;
 use crate::compressed;
-use crate::nested::Which;
+use crate::layer::Which;
 use crate::{Foreign, OpenOptions};
 use packfs_core::FileImage;
 use packfs_core::{
-    Contents, Error, ErrorKind, Image, Limits, Progress, Result, ResultExt, Silent, escaped, url_scheme,
+    Contents, Error, ErrorKind, Image, Limits, Place, PlaceKind, Progress, Result, ResultExt, Silent,
+    escaped, url_scheme,
 };
 #[cfg(feature = "oci")]
 use packfs_remote::oci::OciPlace;
@@ -64,11 +65,12 @@ impl Source {
     ///
     /// Errors: as [`Source::detect`].
     pub fn detect_for(path: &Path, opening: &OpenOptions) -> Result<Self> {
-        if path.as_os_str() == "-" {
+        let place = Place::of(path);
+        if place.kind() == PlaceKind::Standard {
             return Ok(Source::TarStdin);
         }
         #[cfg(feature = "oci")]
-        if packfs_core::oci_scheme(path).is_some() {
+        if place.is_oci() {
             return Ok(Source::Oci(path.into()));
         }
         // Opening reports what is there instead: this saves a round trip.
@@ -126,11 +128,13 @@ impl Source {
         progress: &dyn Progress,
     ) -> Result<Self> {
         #[cfg(feature = "oci")]
-        if let Some(place) = crate::oci::place_of(path, opening.own_limits())? {
-            if packfs_core::oci_scheme(path).is_none() {
-                let (what, scheme) = match place {
-                    OciPlace::Archive(_) => ("archive of container images", "oci-archive"),
-                    _ => ("OCI image layout", "oci-layout"),
+        if let Some(found) = crate::oci::place_of(path, opening.own_limits())? {
+            if !Place::of(path).is_oci() {
+                let (what, scheme) = match found {
+                    OciPlace::Archive(_) => {
+                        ("archive of container images", packfs_core::schemes::OCI_ARCHIVE)
+                    }
+                    _ => ("OCI image layout", packfs_core::schemes::OCI_LAYOUT),
                 };
                 progress.warn(&format!(
                     "{path:?} is an {what}: packing the image in it; {scheme}: before the name silences this"
@@ -180,7 +184,7 @@ impl Source {
             Source::Entries(paths) => packfs_source::load_entries(paths, shape, progress),
             Source::Merged(paths) => packfs_source::load_merged(paths, shape, progress),
             #[cfg(feature = "oci")]
-            Source::Oci(path) => crate::oci::load(path, opening, shape, progress),
+            Source::Oci(path) => opening.load_oci(path, shape, progress),
             Source::Image(path) => {
                 let opened = match opening.open(path) {
                     #[cfg(feature = "remote")]
@@ -213,11 +217,14 @@ impl Source {
                 (paths.first().map_or(Path::new(""), PathBuf::as_path), "packed as a file or directory")
             }
         };
-        let given = match () {
-            () if !opening.with.devices.is_empty() => "further devices are",
-            () if opening.is_checked() => "a root hash or its key is",
-            () if opening.means_an_image() => "an offset, a magic or a kind of partition table is",
-            () => "a subvolume, snapshot, journal, backing file or directory of objects is",
+        let given = if !opening.with.devices.is_empty() {
+            "further devices are"
+        } else if opening.is_checked() {
+            "a root hash or its key is"
+        } else if opening.means_an_image() {
+            "an offset, a magic or a kind of partition table is"
+        } else {
+            "a subvolume, snapshot, journal, backing file or directory of objects is"
         };
         Err(Error::usage(format!("{path:?} is {what}, not an image, but {given} given"))
             .hint("omit the option, or name an image"))
@@ -231,22 +238,13 @@ impl OpenOptions {
         self.offset > 0 || self.magic.is_some() || self.with.chooses_format() || self.is_checked()
     }
 
-    /// True if only what belongs to a root hash is read.
-    fn is_checked(&self) -> bool {
-        #[cfg(feature = "integrity")]
-        let is_checked = self.trust.is_given();
-        #[cfg(not(feature = "integrity"))]
-        let is_checked = false;
-        is_checked
-    }
-
     /// True if one of several images is chosen.
     pub(crate) fn chooses_part(&self) -> bool {
         matches!(self.which, Which::Chosen(_))
     }
 
     /// True if anything is said that makes sense for images alone.
-    pub(crate) fn is_about_an_image(&self) -> bool {
+    pub fn is_about_an_image(&self) -> bool {
         self.means_an_image() || self.chooses_part() || !self.with.is_default()
     }
 
@@ -324,7 +322,7 @@ fn tar_input(path: &Path) -> Result<TarInput> {
 fn archive_at(url: &Path, opening: &OpenOptions, error: &Error) -> Option<TarInput> {
     let may_be = matches!(error.kind(), ErrorKind::Unsupported | ErrorKind::Failed);
     url_scheme(url).filter(|_| may_be && !opening.is_about_an_image())?;
-    let mut download = packfs_remote::Download::new(url.to_str()?, opening.remote.clone()).ok()?;
+    let mut download = packfs_remote::reader_at(Place::of(url), opening.remote.clone()).ok()?;
     let mut head = Vec::new();
     download.by_ref().take(HEAD_LEN).read_to_end(&mut head).ok()?;
     let is_archive =

@@ -82,9 +82,12 @@
 //! Formats, codecs and work beyond reading are Cargo features, all of them on by default;
 //! docs/guide/library.md lists them.
 //!
-//! This crate owns [`Opened`], [`Walk`], [`Pack`] and [`Source`]; its modules name what else is
-//! needed of the crates below it.
+//! This crate owns [`Opened`], [`Reader`], [`Walk`], [`Pack`] and [`Source`]; its modules name what
+//! else is needed of the crates below it.
 #![forbid(unsafe_code)]
+
+#[macro_use(setters)]
+extern crate packfs_core;
 
 mod altered;
 mod behind;
@@ -95,9 +98,13 @@ pub mod composefs;
 #[cfg(feature = "pack")]
 mod compressed;
 mod compression;
+#[cfg(feature = "oci")]
+mod convert;
 #[cfg(feature = "pack")]
 mod detect;
 mod foreign;
+mod inner;
+mod layer;
 mod look_up;
 mod look_up_many;
 #[cfg(feature = "merge")]
@@ -107,14 +114,19 @@ mod nested;
 mod objects;
 #[cfg(feature = "oci")]
 pub mod oci;
+mod open;
+mod open_options;
 mod open_with;
 mod opened;
+mod opening;
+pub mod options;
 #[cfg(feature = "pack")]
 mod output_place;
 #[cfg(feature = "pack")]
 mod pack;
 mod place;
 mod ranges;
+mod reader;
 mod resolve;
 #[cfg(feature = "scan")]
 mod scan;
@@ -124,6 +136,8 @@ pub mod shards;
 mod trust;
 #[cfg(feature = "unpack")]
 mod unpacking;
+#[cfg(feature = "check")]
+mod unread;
 mod walk;
 mod watcher;
 #[cfg(feature = "pack")]
@@ -132,30 +146,35 @@ pub mod zisofs;
 pub use altered::magics;
 #[cfg(feature = "pack")]
 pub use compression::{CodecUse, Compression, CompressionCount};
+#[cfg(feature = "oci")]
+pub use convert::{ConvertOci, convert_oci};
 #[cfg(feature = "pack")]
 pub use detect::Source;
 pub use foreign::Foreign;
+pub use layer::{Choice, Layer};
 #[cfg(feature = "merge")]
 pub use merge::{Merge, Merged, merge};
-pub use nested::{Choice, Layer};
-pub use opened::{OpenOptions, Opened, open, open_bytes, open_reader};
+pub use open::{open, open_bytes, open_reader};
+pub use open_options::OpenOptions;
+pub use opened::Opened;
 #[cfg(feature = "pack")]
-pub use pack::{
-    BaseCheck, MadeAt, Pack, PackOptions, Repack, Wrap, WrapOptions, pack, pack_entries, pack_files, repack,
-    wrap,
-};
+pub use options::{BaseCheck, MadeAt, PackOptions, parse_time, source_date_epoch};
+#[cfg(feature = "pack")]
+pub use pack::{Pack, Repack, Wrap, WrapOptions, pack, pack_entries, pack_files, repack, wrap};
+pub use reader::Reader;
 #[cfg(feature = "scan")]
 pub use scan::{Found, ScanOptions, scan};
 pub use walk::{Walk, Walked};
 
 pub use packfs_codec::BlockRef;
 pub use packfs_core::{
-    BeginningImage, BuildId, ContentId, ContentReader, Contents, DeviceNumber, Entry, Error, ErrorKind,
-    FileImage, FileType, Goal, Image, ImagePath, Implied, IntoImagePath, LIMITS, Limit, LimitRow, Limits,
-    Loss, MemoryImage, Meta, Meter, Name, Node, NodeId, NodeKind, Owner, Progress, ReaderImage, Result,
-    ResultExt, Silent, SliceImage, Stage, Timestamp, Tree, TreeBuilder, WithoutWarnings, Xattrs,
-    acts_on_terminals, copy_exactly, escaped, is_reference, last_line, oci_scheme, one_line, printable,
-    processor_count, shown_place, url_scheme, without_secrets,
+    BeginningImage, BuildId, ContentId, ContentReader, Contents, DeviceNumber, Dialect, Edited, Entry, Error,
+    ErrorKind, FileImage, FileType, Glob, Goal, Image, ImagePath, Implied, IntoImagePath, LIMITS, Limit,
+    LimitRow, Limits, Loss, MemoryImage, Meta, Meter, Name, Node, NodeId, NodeKind, Order, Owner, Place,
+    PlaceKind, Progress, ReaderImage, Result, ResultExt, Silent, SliceImage, Stage, Timestamp, Tree,
+    TreeBuilder, TreeEdit, WithoutWarnings, Words, Xattrs, acts_on_terminals, copy_exactly, escaped,
+    from_hex, hex_byte, is_reference, last_line, one_line, parse_size, printable, processor_count,
+    shown_place, to_hex, url_scheme, uuid_text, without_secrets,
 };
 pub use packfs_format::{
     DirCursor, DirEntry, Extent, ExtentFrom, Fact, FactValue, Facts, Finding, Format, FormatInfo, InnerImage,
@@ -166,8 +185,7 @@ pub use packfs_format::{
 pub use packfs_merge::{DataPlace, Marks, MergeReport, OnConflict};
 #[cfg(feature = "pack")]
 pub use packfs_pack::{
-    Class, ClassRow, Effort, Gain, Machine, Order, PackReport, Section, StageTime, WalkReads,
-    temporary_folder,
+    Class, ClassRow, Effort, Gain, Machine, PackReport, Section, StageTime, WalkReads, temporary_folder,
 };
 pub use packfs_read::{Counters, FileReader};
 
@@ -179,7 +197,7 @@ pub mod codec {
 /// Checks beyond a format's own rules: contents, what was written, differences of two trees.
 #[cfg(feature = "check")]
 pub mod check {
-    pub use crate::checking::Findings;
+    pub use crate::checking::{CheckReport, Findings};
     pub use packfs_check::{
         Change, ContentReport, DiffOptions, DiffReport, Difference, Expected, Side, content, diff, written,
     };
@@ -206,7 +224,7 @@ pub mod integrity {
 #[cfg(feature = "serde")]
 pub mod json {
     pub use packfs_core::byte_key;
-    pub use packfs_core::json::{ByteKey, Bytes, Path, hex};
+    pub use packfs_core::json::{ByteKey, Bytes, Path};
 }
 
 /// Mounts, through FUSE and by the kernel.
@@ -247,10 +265,18 @@ pub mod sink {
 /// Sources, and their shaping.
 #[cfg(feature = "pack")]
 pub mod source {
+    pub use packfs_core::overlay;
     pub use packfs_source::{
         Additions, ArchiveKind, FileContexts, IdMap, JoinedContents, Loaded, ModeChange, Notes,
         OF_LOWER_LAYER, Selection, Shape, TarInput, TarReading, Trace, Whiteouts, decoded_file, load_archive,
         load_dir, load_entries, load_manifest, load_tar, shape_tree, stack, with_origins, write_manifest,
         write_manifest_below,
+    };
+}
+
+/// Parts of a [`Volume`], and abilities that only some have.
+pub mod volume {
+    pub use packfs_format::{
+        Caching, Check, Directories, FileDigests, Health, Inside, ObjectFiles, Space, Storage,
     };
 }

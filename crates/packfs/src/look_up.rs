@@ -1,20 +1,20 @@
 //! Files, directories, and links of an opened image by their paths, with the error numbers that
 //! calls for files have.
 
-use crate::Opened;
+use crate::Reader;
+use crate::resolve::LastLink;
 use packfs_core::{Errno, Error, IntoImagePath, Result};
 use packfs_format::{InodeId, InodeKind};
 use packfs_read::Wanted;
 
 /// Look-ups by path.
-impl Opened {
+impl Reader {
     /// Finds a regular file, following symbolic links.
     ///
-    /// Errors: as [`Opened::resolve`]; `Failed` for anything but a file.
+    /// Errors: as [`Reader::resolve`]; `Failed` for anything but a file.
     pub fn file_at(&self, path: impl IntoImagePath) -> Result<Wanted> {
         let path = path.into_image_path()?;
-        let id = self.resolve(&path)?;
-        let kind = self.volume().inode(id)?.kind;
+        let (id, kind) = self.found(&path, LastLink::Follow)?;
         let InodeKind::File { len } = kind else {
             let word = kind.file_type().word();
             let errno = if kind == InodeKind::Directory { Errno::ISDIR } else { Errno::INVAL };
@@ -26,24 +26,22 @@ impl Opened {
 
     /// Finds a directory, following symbolic links.
     ///
-    /// Errors: as [`Opened::resolve`]; `Failed` for anything but a directory.
+    /// Errors: as [`Reader::resolve`]; `Failed` for anything but a directory.
     pub fn dir_at(&self, path: impl IntoImagePath) -> Result<InodeId> {
         let path = path.into_image_path()?;
-        let id = self.resolve(&path)?;
-        match self.volume().inode(id)?.kind {
-            InodeKind::Directory => Ok(id),
+        match self.found(&path, LastLink::Follow)? {
+            (id, InodeKind::Directory) => Ok(id),
             _ => Err(Error::failed(format!("{path:?} is not a directory")).with_errno(Errno::NOTDIR)),
         }
     }
 
     /// Returns the target of a symbolic link: bytes as stored.
     ///
-    /// Errors: as [`Opened::find`]; `Failed` for anything but a link.
+    /// Errors: as [`Reader::find`]; `Failed` for anything but a link.
     pub fn link_at(&self, path: impl IntoImagePath) -> Result<Vec<u8>> {
         let path = path.into_image_path()?;
-        let id = self.find(&path)?;
-        match self.volume().inode(id)?.kind {
-            InodeKind::Symlink => self.volume().read_link(id),
+        match self.found(&path, LastLink::Keep)? {
+            (id, InodeKind::Symlink) => self.volume().read_link(id),
             _ => Err(Error::failed(format!("{path:?} is not a symbolic link")).with_errno(Errno::INVAL)),
         }
     }

@@ -1,7 +1,7 @@
 //! Look-ups of many paths at once: level by level, a directory of which several names are wanted
 //! is listed once, instead of searched for each path from the root on.
 
-use crate::Opened;
+use crate::Reader;
 use crate::ranges::spread;
 use packfs_core::{Error, ImagePath, Progress, Result};
 use packfs_format::{DirCursor, InodeId, InodeKind};
@@ -91,8 +91,8 @@ pub(crate) fn split(path: &[u8]) -> (&[u8], &[u8]) {
     }
 }
 
-impl Opened {
-    /// Finds files as [`Opened::file_at`], on all threads; the outcomes have the order of the
+impl Reader {
+    /// Finds files as [`Reader::file_at`], on all threads; the outcomes have the order of the
     /// paths.
     ///
     /// Errors: `Cancelled`.

@@ -1,13 +1,10 @@
 //! Merges images that were packed apart ([`merge`]).
 
-#[cfg(feature = "remote")]
-mod in_store;
-
 use crate::OpenOptions;
 use crate::output_place::OutputPlace;
 use crate::watcher::Watcher;
 use packfs_core::{
-    Error, FileImage, Image, ImagePath, Implied, IntoImagePath, Limits, Progress, Result, shown_place,
+    Error, FileImage, Image, ImagePath, Implied, IntoImagePath, Limits, Place, Progress, Result, shown_place,
     url_scheme,
 };
 use packfs_format::{Format, Opening, Volume};
@@ -64,11 +61,9 @@ impl Merge {
         Ok(self)
     }
 
-    /// Sets the treatment of a path that several images have.
-    #[must_use]
-    pub fn on_conflict(mut self, on_conflict: OnConflict) -> Self {
-        self.options.on_conflict = on_conflict;
-        self
+    setters! {
+        /// Sets the treatment of a path that several images have.
+        pub on_conflict(on_conflict: OnConflict) => options.on_conflict = on_conflict;
     }
 
     /// Has whiteouts and opaque directories of overlayfs hide what earlier images have.
@@ -77,26 +72,16 @@ impl Merge {
         self.marks(Marks::Applied)
     }
 
-    /// Sets the treatment of whiteouts and opaque directories of overlayfs.
-    #[must_use]
-    pub fn marks(mut self, marks: Marks) -> Self {
-        self.options.marks = marks;
-        self
-    }
+    setters! {
+        /// Sets the treatment of whiteouts and opaque directories of overlayfs.
+        pub marks(marks: Marks) => options.marks = marks;
 
-    /// Sets the time of making, in seconds since 1970; without it, it is the newest time of any
-    /// entry.
-    #[must_use]
-    pub fn made_at(mut self, seconds: i64) -> Self {
-        self.options.made_at = Some(seconds);
-        self
-    }
+        /// Sets the time of making, in seconds since 1970; without it, it is the newest time of any
+        /// entry.
+        pub made_at(seconds: i64) => options.made_at = Some(seconds);
 
-    /// Sets the metadata of directories above a prefix, which no image describes.
-    #[must_use]
-    pub fn implied(mut self, implied: Implied) -> Self {
-        self.options.implied = implied;
-        self
+        /// Sets the metadata of directories above a prefix, which no image describes.
+        pub implied(implied: Implied) => options.implied = implied;
     }
 
     /// Sets an option of the format that describes the new EROFS image as a whole: `uuid`, `label`.
@@ -106,26 +91,16 @@ impl Merge {
         self
     }
 
-    /// Sets the place of the data.
-    #[must_use]
-    pub fn data(mut self, place: DataPlace) -> Self {
-        self.options.data = place;
-        self
-    }
+    setters! {
+        /// Sets the place of the data.
+        pub data(place: DataPlace) => options.data = place;
 
-    /// Sets the oldest Linux version that is to read the new image, such as `6.18`: EROFS images of
-    /// more than 16 TiB need 6.15.
-    #[must_use]
-    pub fn kernel(mut self, version: impl Into<String>) -> Self {
-        self.options.kernel = Some(version.into());
-        self
-    }
+        /// Sets the oldest Linux version that is to read the new image, such as `6.18`: EROFS
+        /// images of more than 16 TiB need 6.15.
+        pub kernel(version: impl Into<String>) => options.kernel = Some(version.into());
 
-    /// Sets the limits of all images together.
-    #[must_use]
-    pub fn limits(mut self, limits: Limits) -> Self {
-        self.options.limits = limits;
-        self
+        /// Sets the limits of all images together.
+        pub limits(limits: Limits) => options.limits = limits;
     }
 
     /// Syncs the image to disk before it gets its name.
@@ -135,11 +110,9 @@ impl Merge {
         self
     }
 
-    /// Watches `run`, and stops it.
-    #[must_use]
-    pub fn progress(mut self, progress: impl Progress + 'static) -> Self {
-        self.watcher = Watcher::new(progress);
-        self
+    setters! {
+        /// Watches `run`, and stops it.
+        pub progress(progress: impl Progress + 'static) => watcher = Watcher::new(progress);
     }
 
     /// Merges. The output may be `s3://BUCKET/KEY`, where no object is: the store copies the data
@@ -180,13 +153,13 @@ impl Merge {
         place: &OutputPlace,
         progress: &dyn Progress,
     ) -> Result<MergeReport> {
-        let (inputs, options) = (&opened.inputs, &self.options);
-        #[cfg(feature = "remote")]
-        if let Some(upload) = &place.upload {
-            let to = (upload, place.path());
-            return in_store::merge(format, inputs, &opened.remote, to, options, progress);
+        let (inputs, path, options) = (&opened.inputs, place.path(), &self.options);
+        if !place.is_object() {
+            return packfs_merge::merge(format, inputs, path, options, progress);
         }
-        packfs_merge::merge(format, inputs, place.path(), options, progress)
+        packfs_merge::merge_into_object(format, inputs, path, options, progress, |image, copied| {
+            place.finish_with(image, copied, progress)
+        })
     }
 
     /// Errors: `Usage` for an image on the block device that the new one is written to.
@@ -231,23 +204,19 @@ fn hint_at_limit(error: Error) -> Error {
 struct Opened {
     opening: OpenOptions,
     inputs: Vec<MergeInput>,
-    /// Those of them that lie at URLs.
-    #[cfg(feature = "remote")]
-    remote: Vec<Option<Arc<packfs_remote::RemoteImage>>>,
     format: Option<&'static dyn Format>,
     counted: Option<Arc<CountedImage>>,
 }
 
 impl Opened {
     fn add(&mut self, path: &Path, at: &ImagePath, progress: &dyn Progress) -> Result<()> {
-        let (image, file) = match url_scheme(path) {
-            Some(_) => (self.open_url(path, progress)?, None),
-            None => {
-                let file = Arc::new(FileImage::open(path).map_err(hint_at_limit)?);
-                #[cfg(feature = "remote")]
-                self.remote.push(None);
-                (Arc::clone(&file) as Arc<dyn Image>, Some(file))
-            }
+        let (image, file) = if url_scheme(path).is_some() {
+            let (image, warnings) = self.opening.plain_bytes(Place::of(path))?;
+            warnings.iter().for_each(|warning| progress.warn(warning));
+            (image, None)
+        } else {
+            let file = Arc::new(FileImage::open(path).map_err(hint_at_limit)?);
+            (Arc::clone(&file) as Arc<dyn Image>, Some(file))
         };
         let image = match &self.counted {
             Some(first) => first.beside(image),
@@ -264,18 +233,5 @@ impl Opened {
         volume.keep_at_most(0);
         self.inputs.push(MergeInput { volume, image, file, path: path.to_owned(), name, at: at.clone() });
         Ok(())
-    }
-
-    #[cfg(feature = "remote")]
-    fn open_url(&mut self, url: &Path, progress: &dyn Progress) -> Result<Arc<dyn Image>> {
-        let (image, warnings) = self.opening.remote_image(url)?;
-        warnings.iter().for_each(|warning| progress.warn(warning));
-        self.remote.push(Some(Arc::clone(&image)));
-        Ok(image)
-    }
-
-    #[cfg(not(feature = "remote"))]
-    fn open_url(&mut self, url: &Path, _: &dyn Progress) -> Result<Arc<dyn Image>> {
-        self.opening.bytes_at(url)
     }
 }

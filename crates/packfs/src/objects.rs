@@ -1,8 +1,8 @@
 //! Directories of objects: files named by the digest of their contents, as `ab/cdef...`.
 
-use packfs_core::{Error, FileImage, Image, Result, Silent, escaped};
+use packfs_core::{Error, FileImage, Image, Result, Silent, escaped, to_hex};
 use packfs_format::{Object, Objects};
-use packfs_integrity::{FsVerityOptions, HashAlgorithm, fs_verity_digest, to_hex};
+use packfs_integrity::{FsVerityOptions, HashAlgorithm, fs_verity_digest};
 use std::ffi::OsStr;
 use std::io::ErrorKind as IoErrorKind;
 use std::os::unix::ffi::OsStrExt;

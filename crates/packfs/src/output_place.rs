@@ -1,55 +1,39 @@
-//! The place of an output: a path of this machine, or an object in S3 that appears once the image
-//! is complete.
-
-#[cfg(feature = "remote")]
-mod upload;
+//! The place of an output: a path of this machine, or an object of a store that appears once the
+//! image is complete.
 
 use crate::OpenOptions;
-use packfs_core::{Error, Progress, Result, shown_place, url_scheme};
+use packfs_core::{Copied, FileImage, Image, Place, Progress, Result, ResultExt, Store, url_scheme};
 use std::path::{Path, PathBuf};
-#[cfg(feature = "remote")]
-pub(crate) use upload::Upload;
+use tempfile::TempDir;
 
 /// See the module.
 pub(crate) struct OutputPlace {
     path: PathBuf,
-    #[cfg(feature = "remote")]
-    pub(crate) upload: Option<Upload>,
+    object: Option<NewObject>,
+}
+
+/// Object that is made of an image in a temporary folder.
+struct NewObject {
+    store: Box<dyn Store>,
+    name: String,
+    /// Removed with this.
+    _staged: TempDir,
 }
 
 impl OutputPlace {
-    /// Looks at an output, and checks that an object in S3 can be created.
+    /// Looks at an output, and checks that an object can be created.
     ///
     /// Errors: `Usage` for a URL that takes no image; `AlreadyExists` for an object that exists;
     /// `Failed` for a store that refuses; `Io`; `Unsupported` without the feature `remote`.
     pub(crate) fn open(output: &Path, options: &OpenOptions) -> Result<Self> {
-        match url_scheme(output) {
-            None => Ok(OutputPlace::at(output.into())),
-            Some(scheme) if scheme.eq_ignore_ascii_case("s3") => OutputPlace::in_store(output, options),
-            Some(_) => {
-                let error = Error::usage(format!("cannot write an image to {}", shown_place(output)));
-                Err(error.hint("s3://BUCKET/KEY takes images; packfs oci push writes to registries"))
-            }
+        if url_scheme(output).is_none() {
+            return Ok(OutputPlace { path: output.into(), object: None });
         }
-    }
-
-    fn at(path: PathBuf) -> Self {
-        OutputPlace {
-            path,
-            #[cfg(feature = "remote")]
-            upload: None,
-        }
-    }
-
-    #[cfg(feature = "remote")]
-    fn in_store(url: &Path, options: &OpenOptions) -> Result<Self> {
-        let upload = Upload::new(url, options)?;
-        Ok(OutputPlace { path: upload.path(), upload: Some(upload) })
-    }
-
-    #[cfg(not(feature = "remote"))]
-    fn in_store(url: &Path, _: &OpenOptions) -> Result<Self> {
-        Err(Error::unsupported(shown_place(url), "packfs was built without the feature remote"))
+        let (store, name) = object_at(Place::of(output), options)?;
+        store.check_creation(&name)?;
+        let staged = stage(&*store)?;
+        let path = staged.path().join("image");
+        Ok(OutputPlace { path, object: Some(NewObject { store, name, _staged: staged }) })
     }
 
     /// Returns the path to write to.
@@ -57,19 +41,53 @@ impl OutputPlace {
         &self.path
     }
 
-    /// Uploads what was written, if the place is in S3.
+    /// True if an object is made of what is written.
+    pub(crate) fn is_object(&self) -> bool {
+        self.object.is_some()
+    }
+
+    /// Creates the object of what was written, if it is to be one.
+    ///
+    /// Errors: as [`OutputPlace::finish_with`].
+    pub(crate) fn finish(&self, progress: &dyn Progress) -> Result<()> {
+        if !self.is_object() {
+            return Ok(());
+        }
+        self.finish_with(&FileImage::open(&self.path)?, &[], progress).map(|_| ())
+    }
+
+    /// Creates the object of an image, of which the store copies ranges that it has. Returns the
+    /// number of bytes copied.
     ///
     /// Errors: `AlreadyExists` if the store has such an object by now, `Failed` if it refuses,
     /// `Io`, `Limit`, `Cancelled`.
-    #[cfg_attr(not(feature = "remote"), allow(clippy::unused_self, clippy::unnecessary_wraps))]
-    pub(crate) fn finish(&self, progress: &dyn Progress) -> Result<()> {
-        #[cfg(feature = "remote")]
-        if let Some(upload) = &self.upload {
-            let image = packfs_core::FileImage::open(&self.path)?;
-            upload.send(&image, &[], progress)?;
-        }
-        #[cfg(not(feature = "remote"))]
-        let _ = progress;
-        Ok(())
+    pub(crate) fn finish_with(
+        &self,
+        image: &dyn Image,
+        copied: &[Copied<'_>],
+        progress: &dyn Progress,
+    ) -> Result<u64> {
+        let Some(NewObject { store, name, .. }) = &self.object else { return Ok(0) };
+        store.create(name, image, copied, progress)?.ok_or_else(|| store.exists(name))
     }
+}
+
+/// Makes a folder for an image that becomes an object, gone with what is returned.
+///
+/// Errors: `Io`.
+pub(crate) fn stage(store: &dyn Store) -> Result<TempDir> {
+    let folder = store.staging().map_or_else(packfs_pack::temporary_folder, PathBuf::from);
+    let mut staged = tempfile::Builder::new();
+    staged.prefix(".packfs-").suffix(".packfs-tmp");
+    staged.tempdir_in(&folder).or_io(|| format!("cannot write to {folder:?}"))
+}
+
+#[cfg(feature = "remote")]
+fn object_at(place: Place<'_>, options: &OpenOptions) -> Result<(Box<dyn Store>, String)> {
+    packfs_remote::object_at(place, options.remote.clone())
+}
+
+#[cfg(not(feature = "remote"))]
+fn object_at(place: Place<'_>, _: &OpenOptions) -> Result<(Box<dyn Store>, String)> {
+    Err(crate::place::without_remote(place))
 }

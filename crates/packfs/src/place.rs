@@ -1,7 +1,7 @@
 //! The place of an image: a file or device of this machine, or a URL.
 
 use crate::OpenOptions;
-use packfs_core::{FileImage, Image, Result, url_scheme};
+use packfs_core::{FileImage, Image, Place, Result, url_scheme};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -33,37 +33,36 @@ impl OpenOptions {
     /// Errors: as [`FileImage::open`]; of a URL `Usage` if it is wrong, `Io` if its server does not
     /// answer, `Failed` if that refuses, `Unsupported` without the feature `remote`.
     pub fn bytes_at(&self, path: impl AsRef<Path>) -> Result<Arc<dyn Image>> {
-        self.bytes_with_warnings(path.as_ref()).map(|(image, _)| image)
-    }
-
-    /// Opens bytes as [`OpenOptions::bytes_at`], with warnings about their place.
-    pub(crate) fn bytes_with_warnings(&self, path: &Path) -> Result<BytesWithWarnings> {
+        let place = Place::of(path.as_ref());
         #[cfg(feature = "oci")]
-        if let Some(found) = self.oci_bytes(path)? {
-            return Ok(found);
+        if let Some((image, _)) = self.oci_bytes(place)? {
+            return Ok(image);
         }
-        match url_scheme(path) {
-            Some(_) => self.at_url(path),
-            None => Ok((Arc::new(FileImage::open(path)?), Vec::new())),
+        self.plain_bytes(place).map(|(image, _)| image)
+    }
+
+    /// Opens bytes that are no OCI image, with warnings about their place.
+    pub(crate) fn plain_bytes(&self, place: Place<'_>) -> Result<BytesWithWarnings> {
+        match url_scheme(place.path()) {
+            Some(_) => self.at_url(place),
+            None => Ok((Arc::new(FileImage::open(place.path())?), Vec::new())),
         }
     }
 
     #[cfg(feature = "remote")]
-    fn at_url(&self, url: &Path) -> Result<BytesWithWarnings> {
-        self.remote_image(url).map(|(image, warnings)| (image as Arc<dyn Image>, warnings))
-    }
-
-    /// Opens an object that is no part of an OCI image, with warnings about its place.
-    #[cfg(feature = "remote")]
-    pub(crate) fn remote_image(&self, url: &Path) -> Result<(Arc<packfs_remote::RemoteImage>, Vec<String>)> {
-        let image = packfs_remote::RemoteImage::open(url.to_str().unwrap_or_default(), self.remote.clone())?;
-        let warnings = image.warning().into_iter().collect();
-        Ok((Arc::new(image), warnings))
+    fn at_url(&self, place: Place<'_>) -> Result<BytesWithWarnings> {
+        let (image, warning) = packfs_remote::image_at(place, self.remote.clone())?;
+        Ok((image, warning.into_iter().collect()))
     }
 
     #[cfg(not(feature = "remote"))]
-    fn at_url(&self, url: &Path) -> Result<BytesWithWarnings> {
-        let subject = packfs_core::shown_place(url);
-        Err(packfs_core::Error::unsupported(subject, "packfs was built without the feature remote"))
+    fn at_url(&self, place: Place<'_>) -> Result<BytesWithWarnings> {
+        Err(without_remote(place))
     }
+}
+
+/// Returns the error for what needs the feature `remote`.
+#[cfg(not(feature = "remote"))]
+pub(crate) fn without_remote(place: Place<'_>) -> packfs_core::Error {
+    packfs_core::Error::unsupported(place.shown(), "packfs was built without the feature remote")
 }

@@ -3,7 +3,7 @@
 //! Whole files that the cache cannot hold are read by the engine's pass in disk order, each block
 //! once. All else goes through the cache, so that later calls find what is decoded.
 
-use crate::Opened;
+use crate::Reader;
 use packfs_core::{Error, Limit, Progress, Result};
 use packfs_format::{ExtentFrom, InodeId};
 use packfs_read::{PieceSink, Wanted};
@@ -112,7 +112,7 @@ pub fn spread(
 }
 
 /// Many ranges at once.
-impl Opened {
+impl Reader {
     /// Returns the offset in the image of the first byte of each range, or of its block; 0 for
     /// holes, and for what cannot be found.
     ///

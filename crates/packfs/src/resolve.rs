@@ -17,17 +17,21 @@ pub(crate) enum LastLink {
     Follow,
 }
 
-/// Finds a path. `..` in links goes up, at the root it stays there; absolute links start at the
-/// image's root.
+/// Finds a path, and its kind if that was read on the way. `..` in links goes up, at the root it
+/// stays there; absolute links start at the image's root.
 ///
 /// Errors: `NotFound` if there is no such path, `Failed` if something on its way is no directory,
 /// or too many links are.
-pub(crate) fn resolve(volume: &dyn Volume, path: &ImagePath, last: LastLink) -> Result<InodeId> {
+pub(crate) fn resolve(
+    volume: &dyn Volume,
+    path: &ImagePath,
+    last: LastLink,
+) -> Result<(InodeId, Option<InodeKind>)> {
     let missing = || Error::not_found(format!("{path:?}: no such path in the image"));
     let mut left: Vec<Vec<u8>> = path.names().map(|name| name.as_bytes().to_vec()).collect();
     left.reverse();
     let mut dirs = vec![volume.root()];
-    let mut at = volume.root();
+    let mut at = (volume.root(), None);
     let mut links = 0;
     while let Some(name) = left.pop() {
         match name.as_slice() {
@@ -36,7 +40,7 @@ pub(crate) fn resolve(volume: &dyn Volume, path: &ImagePath, last: LastLink) -> 
                 if dirs.len() > 1 {
                     dirs.pop();
                 }
-                at = dirs.last().copied().unwrap_or(volume.root());
+                at = (dirs.last().copied().unwrap_or(volume.root()), None);
                 continue;
             }
             _ => {}
@@ -52,10 +56,11 @@ pub(crate) fn resolve(volume: &dyn Volume, path: &ImagePath, last: LastLink) -> 
                 None => error,
             });
         };
-        match volume.inode(found)?.kind {
+        let kind = volume.inode(found)?.kind;
+        match kind {
             InodeKind::Directory => {
                 dirs.push(found);
-                at = found;
+                at = (found, Some(kind));
             }
             InodeKind::Symlink if !left.is_empty() || last == LastLink::Follow => {
                 links += 1;
@@ -67,14 +72,14 @@ pub(crate) fn resolve(volume: &dyn Volume, path: &ImagePath, last: LastLink) -> 
                 if target.first() == Some(&b'/') {
                     dirs.truncate(1);
                 }
-                at = dirs.last().copied().unwrap_or(volume.root());
+                at = (dirs.last().copied().unwrap_or(volume.root()), None);
                 left.extend(target.rsplit(|&b| b == b'/').map(<[u8]>::to_vec));
             }
             _ if left.iter().any(|name| !name.is_empty()) => {
                 let fault = format!("{path:?}: \"{}\" is not a directory", escaped(&name));
                 return Err(Error::failed(fault).with_errno(Errno::NOTDIR));
             }
-            _ => at = found,
+            _ => at = (found, Some(kind)),
         }
     }
     Ok(at)

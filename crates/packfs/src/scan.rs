@@ -66,12 +66,10 @@ impl ScanOptions {
         ScanOptions::default()
     }
 
-    /// Also reports images within the bytes of another image, such as a SquashFS in an ISO 9660
-    /// image.
-    #[must_use]
-    pub fn nested(mut self, yes: bool) -> Self {
-        self.nested = yes;
-        self
+    setters! {
+        /// Also reports images within the bytes of another image, such as a SquashFS in an ISO 9660
+        /// image.
+        pub nested(yes: bool) => nested = yes;
     }
 }
 

@@ -1,10 +1,7 @@
 //! Images that are read only as far as they belong to a root hash.
 
-use crate::OpenOptions;
-use packfs_core::{
-    Error, Image, MemoryImage, Result, ResultExt, Silent, is_reference, shown_place, url_scheme,
-};
-use packfs_integrity::{VerifiedImage, VerifyingKey, from_hex, root_hash_path, signature_path};
+use packfs_core::{Error, Image, MemoryImage, Place, Result, ResultExt, Silent, from_hex, shown_place};
+use packfs_integrity::{VerifiedImage, VerifyingKey, root_hash_path, signature_path};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -30,49 +27,19 @@ impl Trust {
     }
 }
 
-impl OpenOptions {
-    /// Compares every block of the image with the dm-verity hash tree at its end before any of its
-    /// bytes is used; the tree must have this root hash. Only the data that the tree covers can be
-    /// read. Files that hold further data of the image ([`OpenOptions::device`]) are not covered.
-    ///
-    /// ```
-    /// # let dir = tempfile::tempdir().unwrap();
-    /// # let path = dir.path().join("a.sqfs");
-    /// # packfs::pack_files([("a", "1")], &path)?.run()?;
-    /// let unknown_hash = [0; 32];
-    /// let error = packfs::OpenOptions::new().root_hash(unknown_hash).open(&path).err().unwrap();
-    /// assert!(error.to_string().contains("no hash tree"));
-    /// # Ok::<(), packfs::Error>(())
-    /// ```
-    #[must_use]
-    pub fn root_hash(mut self, hash: impl Into<Vec<u8>>) -> Self {
-        self.trust = Trust::RootHash(hash.into());
-        self
-    }
+/// Opens bytes at a place, whatever they are.
+pub(crate) type OpenBytes<'a> = &'a dyn Fn(&Path) -> Result<Arc<dyn Image>>;
 
-    /// Compares every block as [`OpenOptions::root_hash`] does. The root hash is in the file
-    /// `IMAGE.roothash`, whose minisign signature in `IMAGE.roothash.minisig` must be of the public
-    /// key in the file `key`. Both are read from the place of the image, which may be a URL.
-    #[must_use]
-    pub fn trust(mut self, key: impl AsRef<Path>) -> Self {
-        self.trust = Trust::Key(key.as_ref().into());
-        self
-    }
-
-    /// Returns the same with the root hash of the image at `place`, if it is to be looked up.
-    pub(crate) fn with_root_hash_of(&self, place: &Path) -> Result<OpenOptions> {
-        match &self.trust {
-            Trust::Key(key) => {
-                let hash = signed_root_hash(self, key, place)?;
-                Ok(self.clone().root_hash(hash))
-            }
-            Trust::All | Trust::RootHash(_) => Ok(self.clone()),
-        }
+impl Trust {
+    /// Returns the root hash of the image at `place`, if it is to be looked up there.
+    pub(crate) fn signed_hash(&self, place: &Path, open: OpenBytes<'_>) -> Result<Option<Vec<u8>>> {
+        let Trust::Key(key) = self else { return Ok(None) };
+        signed_root_hash(key, place, open).map(Some)
     }
 
     /// The image, of which only bytes that belong to the root hash can be read.
-    pub(crate) fn trusted(&self, image: Arc<dyn Image>) -> Result<Arc<dyn Image>> {
-        match &self.trust {
+    pub(crate) fn of(&self, image: Arc<dyn Image>) -> Result<Arc<dyn Image>> {
+        match self {
             Trust::All => Ok(image),
             Trust::RootHash(hash) => Ok(Arc::new(VerifiedImage::new(image, hash)?)),
             Trust::Key(_) => {
@@ -84,19 +51,16 @@ impl OpenOptions {
 }
 
 /// Returns the root hash of the image at `place` after a check of its signature.
-fn signed_root_hash(options: &OpenOptions, key: &Path, place: &Path) -> Result<Vec<u8>> {
+fn signed_root_hash(key: &Path, place: &Path, open: OpenBytes<'_>) -> Result<Vec<u8>> {
     let key_text = std::fs::read_to_string(key).or_io(|| format!("cannot read the public key {key:?}"))?;
     let key = VerifyingKey::read(&key_text)?;
-    if is_reference(place) && url_scheme(place).is_none_or(|scheme| scheme == "oci") {
+    if Place::of(place).is_oci() {
         let message = format!("cannot check {}: an OCI image has no file beside it", shown_place(place));
         return Err(Error::usage(message).hint("its layers are checked by their digests"));
     }
-    // What is at the place of the image is not trusted.
-    let mut plain = options.clone();
-    plain.trust = Trust::All;
     let hash_place = beside(place, root_hash_path);
-    let hash_text = text_at(&plain, &hash_place)?;
-    let signature = text_at(&plain, &beside(&hash_place, signature_path))?;
+    let hash_text = text_at(open, &hash_place)?;
+    let signature = text_at(open, &beside(&hash_place, signature_path))?;
     let signed = MemoryImage::new(shown_place(&hash_place), hash_text.clone().into_bytes());
     key.verify(&signed, &signature, None, &Silent)?;
     from_hex(hash_text.trim()).ok_or_else(|| {
@@ -104,19 +68,17 @@ fn signed_root_hash(options: &OpenOptions, key: &Path, place: &Path) -> Result<V
     })
 }
 
-/// Returns the place of a file beside that of an image; the query of a URL stays at its end. Keys
-/// of object stores may contain its letters.
+/// Returns the place of a file beside that of an image; the query of a URL stays at its end.
 fn beside(place: &Path, named: fn(&Path) -> PathBuf) -> PathBuf {
-    let has_query = url_scheme(place).is_some_and(|scheme| !scheme.eq_ignore_ascii_case("s3"));
-    let Some(text) = place.to_str().filter(|_| has_query) else { return named(place) };
+    let Some(text) = place.to_str().filter(|_| Place::of(place).has_query()) else { return named(place) };
     let (path, query) = text.split_at(text.find(['?', '#']).unwrap_or(text.len()));
     let mut place = named(Path::new(path)).into_os_string();
     place.push(query);
     place.into()
 }
 
-fn text_at(options: &OpenOptions, place: &Path) -> Result<String> {
-    let file = options.bytes_at(place)?;
+fn text_at(open: OpenBytes<'_>, place: &Path) -> Result<String> {
+    let file = open(place)?;
     if file.len() > FILE_LEN_MAX {
         let fault = format!("{} bytes, at most {FILE_LEN_MAX} allowed", file.len());
         return Err(Error::corrupt(file.name(), fault).hint("a root hash and a signature are short texts"));

@@ -1,6 +1,6 @@
 //! Takes an opened image apart: into a directory, or into a tar archive.
 
-use crate::Opened;
+use crate::Reader;
 use packfs_core::{Progress, Result};
 use packfs_sink::{TarOptions, TarReport, UnpackOptions, UnpackReport};
 use std::fs::File;
@@ -8,8 +8,8 @@ use std::io::Write;
 use std::path::Path;
 
 /// Unpacking, and archives.
-impl Opened {
-    /// Unpacks everything into a directory, with default options. See [`Opened::unpack_with`].
+impl Reader {
+    /// Unpacks everything into a directory, with default options. See [`Reader::unpack_with`].
     pub fn unpack(&self, target: impl AsRef<Path>) -> Result<UnpackReport> {
         self.unpack_with(target, &UnpackOptions::default(), self.progress())
     }
@@ -46,7 +46,7 @@ impl Opened {
         self.volume().remarks().iter().for_each(|remark| progress.warn(remark));
     }
 
-    /// Writes everything as a tar archive, with default options. See [`Opened::write_tar_with`].
+    /// Writes everything as a tar archive, with default options. See [`Reader::write_tar_with`].
     pub fn write_tar(&self, out: &mut dyn Write) -> Result<TarReport> {
         self.write_tar_with(out, &TarOptions::default(), self.progress())
     }
@@ -66,7 +66,7 @@ impl Opened {
         report
     }
 
-    /// Writes like [`Opened::write_tar_with`], from the position of `out`. If `out` is a regular
+    /// Writes like [`Reader::write_tar_with`], from the position of `out`. If `out` is a regular
     /// file that ends there, all threads write to it in parallel, and an incomplete archive is
     /// removed.
     ///

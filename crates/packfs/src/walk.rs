@@ -1,32 +1,30 @@
 //! Everything in an image, one after the other, without holding it all in memory.
 
-use crate::Opened;
-use packfs_core::{Error, ImagePath, Meter, Name, Result, escaped};
-use packfs_format::{DirCursor, DirEntry, Inode, InodeId, InodeKind, NameOrder};
-use std::collections::HashSet;
-use std::ops::ControlFlow;
+use crate::Reader;
+use packfs_core::{Error, ImagePath, Meter, Result};
+use packfs_format::{DirEntry, Inode, InodeId, InodeKind, SeenDirs, entry_name, image_words, read_entries};
 
 /// One name in an image.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Walked {
     /// From the root of the image; the root itself comes first.
     pub path: ImagePath,
-    /// For [`Opened::open_id`] and the image's [`packfs_format::Volume`]; names with the same id
+    /// For [`Reader::open_id`] and the image's [`packfs_format::Volume`]; names with the same id
     /// are hard links.
     pub id: InodeId,
     /// Inode of the entry.
     pub inode: Inode,
 }
 
-/// See [`Opened::walk`].
+/// See [`Reader::walk`].
 pub struct Walk<'a> {
-    opened: &'a Opened,
+    reader: &'a Reader,
     path: ImagePath,
     /// The directories on the way to where the walk is, each with what is still to come of it, the
     /// next one last.
     open: Vec<Vec<DirEntry>>,
     /// Directories that were met: a second name of one leads in circles.
-    seen: HashSet<InodeId>,
+    seen: SeenDirs,
     meter: Meter,
     /// Entry that comes next in any case: the root at first.
     next: Option<InodeId>,
@@ -35,14 +33,14 @@ pub struct Walk<'a> {
 }
 
 impl<'a> Walk<'a> {
-    pub(crate) fn new(opened: &'a Opened) -> Self {
-        let next = Some(opened.volume().root());
-        let meter = Meter::new(opened.limits(), format!("{} image", opened.format().name()));
+    fn new(reader: &'a Reader) -> Self {
+        let next = Some(reader.volume().root());
+        let meter = Meter::new(reader.limits(), image_words(&**reader.volume()));
         Walk {
-            opened,
+            reader,
             path: ImagePath::root(),
             open: Vec::new(),
-            seen: HashSet::new(),
+            seen: SeenDirs::default(),
             meter,
             next,
             fault: None,
@@ -52,33 +50,23 @@ impl<'a> Walk<'a> {
     /// Visits the entry at the path of the walk. A directory is opened, so that its entries come
     /// next.
     fn visit(&mut self, id: InodeId) -> Result<Walked> {
-        let volume = self.opened.volume();
+        let volume = self.reader.volume();
         let inode = volume.inode(id)?;
         if inode.kind == InodeKind::Directory {
-            if !self.seen.insert(id) {
-                return Err(self.corrupt("this directory was reached before by another name"));
-            }
+            self.seen.enter(&**volume, id)?;
             let depth = self.open.len() as u64;
             let mut entries = Vec::new();
-            let mut counted = Ok(());
-            let mut order = NameOrder::of(&**volume);
-            let read = volume.read_dir(id, DirCursor::default(), &mut |entry, _| {
-                counted = self.meter.entry(depth, entry.name.len());
+            let read = read_entries(&**volume, id, |entry, order| {
+                self.meter.entry(depth, entry.name.len())?;
                 order.next(&entry.name);
                 entries.push(entry);
-                if counted.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
-            });
-            counted?;
-            self.fault =
-                read.and_then(|()| order.finish()).err().map(|error| error.at(format!("{:?}", self.path)));
+                Ok(())
+            })?;
+            self.fault = read.err().map(|error| error.at(format!("{:?}", self.path)));
             entries.reverse();
             self.open.push(entries);
         }
         Ok(Walked { path: self.path.clone(), id, inode })
-    }
-
-    fn corrupt(&self, fault: impl std::fmt::Display) -> Error {
-        Error::corrupt(format!("{} image", self.opened.format().name()), fault)
     }
 
     /// Visits what the path names, and takes its name off again unless it is a directory that was
@@ -110,16 +98,38 @@ impl Iterator for Walk<'_> {
                 self.path.pop();
                 continue;
             };
-            return Some(match Name::new(&entry.name) {
+            return Some(match entry_name(&**self.reader.volume(), &entry.name) {
                 Ok(name) => {
                     self.path.push(name);
                     self.visit_named(entry.id)
                 }
-                Err(fault) => {
-                    let fault = format!("entry \"{}\": {fault}", escaped(&entry.name));
-                    Err(self.corrupt(fault).at(format!("{:?}", self.path)))
-                }
+                Err(error) => Err(error.at(format!("{:?}", self.path))),
             });
         }
+    }
+}
+
+impl Reader {
+    /// Everything in the image, the root first, each directory before what is in it, in stored
+    /// order. Only the directories on the way are held in memory. After an error, the walk goes on
+    /// with what does not depend on it.
+    ///
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// # let (source, path) = (dir.path().join("rootfs"), dir.path().join("root.sqfs"));
+    /// # std::fs::create_dir_all(source.join("etc")).unwrap();
+    /// # std::fs::write(source.join("etc/hosts"), "127.0.0.1 localhost\n").unwrap();
+    /// # packfs::pack(&source, &path).run()?;
+    /// let image = packfs::open(&path)?;
+    /// let mut paths = Vec::new();
+    /// for entry in image.walk() {
+    ///     let entry = entry?;
+    ///     paths.push(format!("{} {}", entry.path, entry.inode.kind.file_type().word()));
+    /// }
+    /// assert_eq!(paths, ["/ directory", "etc directory", "etc/hosts file"]);
+    /// # Ok::<(), packfs::Error>(())
+    /// ```
+    pub fn walk(&self) -> Walk<'_> {
+        Walk::new(self)
     }
 }

@@ -1,5 +1,5 @@
-//! Pages of HTML that stand alone: [`Page`] is the frame of all of them, [`treemap`] the map of an
-//! image that `packfs info --html` writes.
+//! Self-contained HTML pages: [`Page`] is their common frame, [`treemap`] the map of an image that
+//! `packfs info --html` writes.
 #![forbid(unsafe_code)]
 
 mod page;

@@ -1,9 +1,9 @@
-//! Pages that stand alone: one HTML file each with its style, its script and its data, which asks
-//! no network for anything.
+//! Self-contained pages: one HTML file each with its style, script and data, without network
+//! access.
 //!
-//! Scripts and styles are files of their own beside the code that uses them. Data goes in as JSON
-//! that no string in it can end ([`Page::data`]), and a script makes elements of it, never markup;
-//! what Rust writes as markup goes through [`escape`].
+//! Scripts and styles are files beside the code that uses them. Data is embedded as JSON that no
+//! string in it can end ([`data`]), and a script creates elements of it, never markup; markup
+//! written by Rust goes through [`escape`].
 
 use std::fmt::Write as _;
 
@@ -13,29 +13,29 @@ use serde::Serialize;
 /// Style of all pages: colors of both schemes and of series, legends, tables, controls.
 pub const STYLE: &str = include_str!("base.css");
 
-/// Script of all pages: creates elements, spells figures, keeps the selection in the address.
+/// Script of all pages: creates elements, formats numbers, keeps the selection in the address.
 const SCRIPT: &str = include_str!("base.js");
 
-/// Nothing from anywhere else, whatever a name in the data says.
+/// Refuses all other sources, whatever a name in the data contains.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:; \
                       base-uri 'none'; form-action 'none'";
 
 /// One page.
 pub struct Page {
-    /// Words for the tab.
+    /// Title of the tab.
     pub title: String,
-    /// Styles beyond those that all pages share.
+    /// Additional styles.
     pub style: &'static str,
-    /// Scripts beyond the one that all pages share, in this order.
+    /// Additional scripts, in this order.
     pub scripts: &'static [&'static str],
-    /// JSON for the script, as [`data`] makes it.
+    /// JSON for the script, from [`data`].
     pub data: String,
-    /// Markup.
+    /// Markup of the body.
     pub body: String,
 }
 
 impl Page {
-    /// The whole file.
+    /// Returns the whole file.
     pub fn html(&self) -> String {
         let mut html = String::with_capacity(self.data.len() + self.body.len() + (64 << 10));
         let title = escape(&self.title);
@@ -58,13 +58,12 @@ impl Page {
     }
 }
 
-/// Something as JSON that may stand in a script element: `<`, `>` and `&` occur in strings alone,
-/// and are spelled as JSON's escapes there; so are the two line separators that older scripts
-/// stumble over.
+/// Returns a value as JSON for a script element: `<`, `>` and `&` occur only in strings, and are
+/// escaped there; so are the two line separators that older scripts reject.
 ///
-/// Figures that are no numbers, or infinite, become `null`.
+/// NaN and infinite numbers become `null`.
 ///
-/// Errors: keys of maps that are no strings.
+/// Errors: keys of maps that are not strings.
 pub fn data(value: &impl Serialize) -> Result<String> {
     let json = serde_json::to_string(value)
         .map_err(|error| Error::failed(format!("the data of a page cannot be written as JSON: {error}")))?;
@@ -81,8 +80,8 @@ pub fn data(value: &impl Serialize) -> Result<String> {
     Ok(embedded)
 }
 
-/// Words as HTML, between tags and within the quotes of attributes. What could make one text look
-/// like another is written as on a terminal.
+/// Escapes text for HTML, between tags and within quoted attributes. Characters that could disguise
+/// a text are escaped as on a terminal.
 pub fn escape(words: &str) -> String {
     let mut escaped = String::with_capacity(words.len());
     for c in words.chars() {

@@ -9,7 +9,7 @@ use packfs_codec::BlockRef;
 use packfs_format::{ExtentFrom, InodeId};
 use std::ops::{ControlFlow, Range};
 
-/// Beginning of a file that is prepared for its first read.
+/// Bytes at the beginning of a file that are decoded for its first read.
 const BEGINNING_LEN_MAX: u64 = 128 << 10;
 /// Decoded bytes that one thread takes at a time: more would delay a reader that waits for the last
 /// block.
@@ -18,8 +18,7 @@ const RUN_DECODED_LEN_MAX: u64 = 128 << 10;
 const DECODED_LEN_MAX: u64 = 512 << 10;
 
 impl ReadEngine {
-    /// Has the blocks of a range of a file decoded by worker threads. Lookup errors are left to the
-    /// reader.
+    /// Lookup errors are left to the reader.
     pub(crate) fn read_ahead(&self, id: InodeId, range: Range<u64>) {
         if range.is_empty() || !self.prefetch.is_on() {
             return;
@@ -35,8 +34,8 @@ impl ReadEngine {
         runs.hand_over();
     }
 
-    /// Records a block that no reader wanted before. If readers walk from file to file, the blocks
-    /// that follow are decoded by worker threads.
+    /// Records a block that is requested for the first time. If readers walk from file to file,
+    /// worker threads decode the blocks that follow.
     pub(crate) fn read_neighbours_ahead(&self, id: InodeId, block: &BlockRef) {
         match self.neighbours.met(id, block, self.window_max()) {
             Advice::Nothing => {}
@@ -49,7 +48,7 @@ impl ReadEngine {
         }
     }
 
-    /// Decodes the blocks of a range of a file that were not requested yet, in this thread.
+    /// Skips blocks that were requested before.
     fn decode_here(&self, id: InodeId, range: Range<u64>) {
         let (mut wanted, mut len) = (Vec::new(), 0);
         // Lookup errors are left to the reader.
@@ -69,7 +68,7 @@ impl ReadEngine {
         }
     }
 
-    /// Has blocks decoded by worker threads, except those already requested.
+    /// Skips blocks that were requested before.
     pub(crate) fn decode_by_others(&self, wanted: &[WantedBlock]) {
         let mut runs = Runs { engine: self, run: Vec::new(), run_len: 0, count: 0 };
         wanted.iter().for_each(|wanted| runs.push(wanted.clone()));
@@ -87,13 +86,10 @@ impl FileReader {
     }
 }
 
-/// Blocks gathered for one thread at a time.
 struct Runs<'a> {
     engine: &'a ReadEngine,
     run: Vec<WantedBlock>,
-    /// Their decoded length, in bytes.
     run_len: u64,
-    /// Number of blocks so far.
     count: usize,
 }
 

@@ -1,4 +1,4 @@
-//! A file of an image that is an image itself: a disk in a compressed container, a partition.
+//! A file of an image that is itself an image: a disk in a compressed container, a partition.
 
 use crate::file::FileReader;
 use packfs_core::{Fetched, Image, Result};
@@ -11,7 +11,7 @@ pub struct FileAsImage {
 }
 
 impl FileAsImage {
-    /// Wraps a file; `name` is its name in messages.
+    /// Wraps a file; `name` appears in messages.
     pub fn new(file: FileReader, name: String) -> Self {
         FileAsImage { file, name }
     }

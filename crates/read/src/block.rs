@@ -1,5 +1,3 @@
-//! Decoding of one block, and the errors of damaged ones.
-
 use crate::buffers::{Buffer, Buffers};
 use packfs_codec::Algorithm;
 use packfs_codec::{BlockRef, DecodedLen};
@@ -8,9 +6,8 @@ use packfs_core::{Error, Image, Result};
 use std::ops::{Deref, Range};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Longest block accepted, stored or decoded; longer ones are taken for an attack.
+/// Longest block accepted, stored or decoded; longer ones are hostile.
 pub(crate) const LEN_MAX: u32 = 64 << 20;
-/// Extents that are looked up before any of their blocks is requested.
 pub(crate) const BLOCKS_AT_ONCE: usize = 64;
 /// Least prefix that is decoded: other readers may want more of it, and a block that proves shorter
 /// is then known whole.
@@ -19,7 +16,7 @@ const PREFIX_LEN_MIN: usize = 128 << 10;
 /// Prefixes are decoded in multiples of this.
 const PREFIX_STEP: u32 = 4096;
 
-/// Location and encoding of a block: its identity, whatever part of it is decoded.
+/// Identity of a block, independent of the prefix that is decoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Place {
     pub(crate) offset: u64,
@@ -35,10 +32,8 @@ impl Place {
     }
 }
 
-/// A decoded block, or a prefix of one.
 pub(crate) struct Decoded {
     bytes: Buffer,
-    /// True if the block has no further bytes.
     whole: bool,
 }
 
@@ -51,18 +46,16 @@ impl Deref for Decoded {
 }
 
 impl Decoded {
-    /// Returns the memory used, in bytes.
     pub(crate) fn memory_len(&self) -> usize {
         self.bytes.capacity()
     }
 
-    /// Wraps uncompressed bytes of any block.
     pub(crate) fn of_stored(bytes: Buffer) -> Self {
         Decoded { bytes, whole: true }
     }
 }
 
-/// Bytes of a file in shared memory: cheap to clone and to send to another thread.
+/// Bytes of a file in shared memory, cheap to clone and to send to another thread.
 #[derive(Clone)]
 pub struct SharedBytes {
     decoded: Arc<Decoded>,
@@ -70,8 +63,6 @@ pub struct SharedBytes {
 }
 
 impl SharedBytes {
-    /// Returns the part of a block that an extent refers to.
-    ///
     /// Errors: `Corrupt` if the block is too short.
     pub(crate) fn of(block: &BlockRef, decoded: Arc<Decoded>, start: u32, len: u64) -> Result<Self> {
         let start_at = start as usize;
@@ -79,14 +70,13 @@ impl SharedBytes {
         Ok(SharedBytes { decoded, range: start_at..end })
     }
 
-    /// Returns all bytes.
     pub(crate) fn all(decoded: Arc<Decoded>) -> Self {
         let range = 0..decoded.len();
         SharedBytes { decoded, range }
     }
 }
 
-/// Wraps bytes of any other origin.
+/// Wraps bytes of any origin.
 impl From<Vec<u8>> for SharedBytes {
     fn from(bytes: Vec<u8>) -> Self {
         SharedBytes::all(Arc::new(Decoded::of_stored(Buffer::homeless(bytes))))
@@ -107,21 +97,19 @@ impl std::fmt::Debug for SharedBytes {
     }
 }
 
-/// Returns true if decoded bytes contain everything wanted of the same block. If an image has it
-/// with different lengths, each is decoded for itself.
+/// If an image has the same block with different lengths, each is decoded separately.
 pub(crate) fn is_enough(decoded: &Decoded, wanted: &BlockRef) -> bool {
     let long_enough = wanted.decodes_to == DecodedLen::Prefix && decoded.len() >= wanted.decoded_len as usize;
     (long_enough || decoded.whole) && wanted.allows_len(decoded.len())
 }
 
-/// Returns the range of a block's stored bytes.
 pub(crate) fn stored_range(block: &BlockRef) -> Range<u64> {
     block.offset..block.offset.saturating_add(u64::from(block.stored_len))
 }
 
-/// Checks the lengths of a block; must precede any allocation for it.
+/// Must precede any allocation for the block.
 ///
-/// Errors: `Corrupt` if it is too long, or lies outside the image.
+/// Errors: `Corrupt` if it is too long, or outside the image.
 pub(crate) fn check(image: &dyn Image, block: &BlockRef) -> Result<()> {
     for (what, len) in [("is stored in", block.stored_len), ("decodes to", block.decoded_len)] {
         if len > LEN_MAX {
@@ -137,8 +125,7 @@ pub(crate) fn check(image: &dyn Image, block: &BlockRef) -> Result<()> {
 }
 
 /// Decodes a block that passed [`check`] from `stored` into the start of `out`, which is at least
-/// as long as the block; returns its length. An uncompressed block is only measured: its bytes are
-/// the stored ones.
+/// as long as the block; returns its length. An uncompressed block is only measured.
 ///
 /// Errors: `Corrupt`, naming the block's location, for damage and for an unexpected length.
 pub(crate) fn decode(
@@ -165,7 +152,6 @@ pub(crate) fn decode(
     check_len(block, len).map(|()| len)
 }
 
-/// Checks the length of a decoded block.
 fn check_len(block: &BlockRef, len: usize) -> Result<()> {
     if block.allows_len(len) {
         return Ok(());
@@ -179,9 +165,7 @@ fn check_len(block: &BlockRef, len: usize) -> Result<()> {
     Err(corrupt(block, format!("decodes to {len} bytes, {expected}{} expected", block.decoded_len)))
 }
 
-/// Decodes a block that passed [`check`] into a buffer of its own.
-///
-/// Errors: as [`decode`].
+/// The block must have passed [`check`].
 pub(crate) fn decode_kept(
     decoders: &mut Decoders,
     block: &BlockRef,
@@ -194,9 +178,7 @@ pub(crate) fn decode_kept(
     }
 }
 
-/// Decodes like [`decode_kept`], but only as far as a wanted prefix.
-///
-/// Errors: as [`decode`].
+/// Decodes only as far as a wanted prefix.
 pub(crate) fn decode_no_more(
     decoders: &mut Decoders,
     block: &BlockRef,
@@ -218,8 +200,8 @@ pub(crate) fn decode_no_more(
     Ok(Decoded { bytes: buffers.fitted(bytes), whole: block.decodes_to != DecodedLen::Prefix })
 }
 
-/// Returns the prefix of a block up to byte `end`, if decoding only that pays: the codec decodes a
-/// prefix at the same speed per byte, and enough is left undecoded.
+/// `Some` if decoding only the prefix pays: the codec decodes a prefix at the same speed per byte,
+/// and enough is left undecoded.
 pub(crate) fn prefix(block: &BlockRef, end: u64) -> Option<BlockRef> {
     let decoded_len = u32::try_from(end).ok()?.checked_next_multiple_of(PREFIX_STEP)?;
     let is_fit =
@@ -228,16 +210,12 @@ pub(crate) fn prefix(block: &BlockRef, end: u64) -> Option<BlockRef> {
     (is_fit && is_worth_it).then_some(BlockRef { decoded_len, decodes_to: DecodedLen::Prefix, ..*block })
 }
 
-/// Uses the stored bytes of an uncompressed block as its decoded bytes.
-///
-/// Errors: as [`decode`].
 pub(crate) fn keep_stored(decoders: &mut Decoders, block: &BlockRef, stored: Buffer) -> Result<Decoded> {
     decode(decoders, block, &stored, &mut [])?;
     Ok(Decoded { bytes: stored, whole: true })
 }
 
-/// Decodes beyond the wanted prefix, if the codec detects the end of a block. `None` if that is
-/// impossible, or there is damage after the prefix.
+/// `None` if the codec does not detect the end of a block, or there is damage after the prefix.
 fn decode_beyond_prefix(
     decoders: &mut Decoders,
     block: &BlockRef,
@@ -265,8 +243,6 @@ fn corrupt(block: &BlockRef, fault: String) -> Error {
     Error::corrupt("image", format!("block at {:#x}: {fault}", block.offset))
 }
 
-/// Returns the part of a decoded block that an extent refers to.
-///
 /// Errors: `Corrupt` if the block is too short.
 pub(crate) fn slice<'a>(block: &BlockRef, bytes: &'a [u8], start: u32, len: u64) -> Result<&'a [u8]> {
     let start = start as usize;
@@ -279,7 +255,7 @@ pub(crate) fn slice<'a>(block: &BlockRef, bytes: &'a [u8], start: u32, len: u64)
     })
 }
 
-/// Decoders for random reads: one for each concurrent reader.
+/// One decoder for each concurrent reader.
 #[derive(Default)]
 pub(crate) struct DecoderPool(Mutex<Vec<Decoders>>);
 

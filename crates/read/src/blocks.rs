@@ -18,7 +18,6 @@ const GAP_LEN_MAX: u64 = 16 << 10;
 /// Stored bytes read at a time, unless a block is longer.
 const RUN_LEN_MAX: u64 = 1 << 20;
 
-/// Blocks of an image, and everything needed to decode them.
 pub(crate) struct Blocks {
     pub(crate) image: Arc<dyn Image>,
     pub(crate) cache: BlockCache,
@@ -27,17 +26,13 @@ pub(crate) struct Blocks {
     pub(crate) tally: Arc<Tally>,
 }
 
-/// A block that is wanted, and its slot.
 pub(crate) type WantedBlock = (BlockRef, Arc<Slot>);
 
-/// Function that decodes a block.
 type Decode = fn(&mut Decoders, &BlockRef, &[u8], &Arc<Buffers>) -> Result<Decoded>;
 
-/// A block that this thread must decode.
 struct Due<'a> {
     block: BlockRef,
     attempt: Attempt<'a>,
-    /// Index among the wanted blocks.
     index: usize,
 }
 
@@ -53,14 +48,13 @@ impl Blocks {
         }
     }
 
-    /// Fills `buf` from the image, counted as file data.
+    /// Counted as file data.
     pub(crate) fn read_image(&self, offset: u64, buf: &mut [u8]) -> Result<()> {
         self.tally.data_reads.add(1);
         self.tally.data_bytes.add(buf.len() as u64);
         self.image.read_exact_at(offset, buf)
     }
 
-    /// Returns a block: cached, decoded now, or awaited.
     pub(crate) fn get(
         &self,
         slot: &Slot,
@@ -118,8 +112,8 @@ impl Blocks {
         }
     }
 
-    /// Returns several blocks; adjacent ones are read together. Blocks that others are decoding
-    /// come last. One result each.
+    /// Adjacent blocks are read together. Blocks that others are decoding come last. One result
+    /// each.
     pub(crate) fn get_all(&self, wanted: &[WantedBlock]) -> Vec<Result<Arc<Decoded>>> {
         self.decoders.with(|decoders| {
             if let [(block, slot)] = wanted {
@@ -149,7 +143,7 @@ impl Blocks {
         })
     }
 
-    /// Decodes blocks ahead of need, except those in progress. Errors are left to the reader.
+    /// Skips blocks in progress. Errors are left to the reader.
     pub(crate) fn decode_ahead(&self, wanted: &[WantedBlock], decoders: &mut Decoders) {
         let due = wanted.iter().enumerate().filter_map(|(index, (block, slot))| {
             Some(Due { block: *block, attempt: slot.take_ahead(block)?, index })
@@ -160,7 +154,7 @@ impl Blocks {
         self.decode_due(due, decoders, |_, _| {});
     }
 
-    /// Decodes the due blocks in disk order.
+    /// Blocks are decoded in disk order.
     fn decode_due(
         &self,
         mut due: Vec<Due<'_>>,
@@ -186,7 +180,7 @@ impl Blocks {
         }
     }
 
-    /// Reads adjacent blocks at once and decodes them. If that read fails, each is read alone.
+    /// If the common read fails, each block is read alone.
     fn decode_run(
         &self,
         run: Vec<Due<'_>>,
@@ -215,7 +209,7 @@ impl Blocks {
         }
     }
 
-    /// Passes the result of an attempt to all waiting threads, and counts its memory.
+    /// Wakes all waiting threads, and counts the block's memory.
     fn finish(
         &self,
         attempt: Attempt<'_>,

@@ -8,25 +8,22 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Most idle buffers.
 const IDLE_MAX: usize = 64;
-/// Most bytes in idle buffers.
 const IDLE_LEN_MAX: usize = 8 << 20;
 /// Sizes are multiples of this, so that tiny ones do not differ by a few bytes.
 const SIZE_STEP_MIN: usize = 64;
 
-/// Idle buffers.
 #[derive(Default)]
 pub(crate) struct Buffers(Mutex<Idle>);
 
 #[derive(Default)]
 struct Idle {
     buffers: Vec<Vec<u8>>,
-    /// Their total length, in bytes.
     len: usize,
 }
 
 impl Buffers {
-    /// Returns a buffer for `len` bytes and little more, with unspecified contents. A small block
-    /// that is kept must not keep the memory of a large one.
+    /// Contents are unspecified. Little longer than `len`, because a small block that is kept must
+    /// not keep the memory of a large one.
     pub(crate) fn take(self: &Arc<Self>, len: usize) -> Buffer {
         let size = size(len);
         let mut idle = self.lock();
@@ -37,7 +34,6 @@ impl Buffers {
         Buffer { bytes: found.unwrap_or_else(|| Vec::with_capacity(size)), home: Arc::clone(self) }
     }
 
-    /// Returns a buffer with these bytes and little spare memory.
     pub(crate) fn fitted(self: &Arc<Self>, bytes: Buffer) -> Buffer {
         if bytes.capacity() <= size(bytes.len()).saturating_mul(2) {
             return bytes;
@@ -53,20 +49,18 @@ impl Buffers {
     }
 }
 
-/// Returns the size of buffers for `len` bytes: at most an eighth longer, or one step.
+/// Exceeds `len` by at most an eighth, or one step.
 fn size(len: usize) -> usize {
     let step = (len.checked_next_power_of_two().unwrap_or(len) / 16).max(SIZE_STEP_MIN);
     len.checked_next_multiple_of(step).unwrap_or(len)
 }
 
-/// Bytes that return to their pool when dropped.
 pub(crate) struct Buffer {
     bytes: Vec<u8>,
     home: Arc<Buffers>,
 }
 
 impl Buffer {
-    /// Wraps bytes that come from no pool.
     pub(crate) fn homeless(bytes: Vec<u8>) -> Self {
         Buffer { bytes, home: Arc::default() }
     }

@@ -10,44 +10,38 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Number of separately locked maps.
 const SHARD_COUNT: usize = 16;
-/// Memory of a slot besides its block, in bytes, about.
+/// Estimated memory of a slot besides its block, in bytes.
 const SLOT_LEN: u64 = 256;
 /// Bytes of completely used blocks that are kept nevertheless: files with the same contents may
 /// follow.
 const USED_UP_LEN_MAX: u64 = 2 << 20;
 
-/// Decoded blocks by location; the least recently used are evicted first.
 pub(crate) struct BlockCache {
     shards: Vec<Mutex<Shard>>,
     /// Counts requests, to order blocks by last use.
     clock: AtomicU64,
-    /// Bytes kept in all shards.
     len: AtomicU64,
     len_max: u64,
     used_up: Mutex<UsedUp>,
     tally: Arc<Tally>,
 }
 
-/// Completely used blocks, with the time of their last request.
 #[derive(Default)]
 struct UsedUp {
-    /// Location, time and memory of each block.
     blocks: VecDeque<(Place, u64, u64)>,
-    /// Their total memory, in bytes.
     len: u64,
 }
 
 #[derive(Default)]
 struct Shard {
     slots: HashMap<Place, Kept>,
-    /// The same blocks by time of last use.
+    /// Order of eviction.
     by_use: BTreeMap<u64, Place>,
 }
 
 struct Kept {
     slot: Arc<Slot>,
     used: u64,
-    /// Memory, in bytes.
     cost: u64,
     /// True if `cost` was measured; otherwise it is an estimate.
     is_settled: bool,
@@ -66,7 +60,6 @@ impl BlockCache {
         }
     }
 
-    /// Returns the memory limit in bytes.
     pub(crate) fn len_max(&self) -> u64 {
         self.len_max
     }
@@ -80,7 +73,7 @@ impl BlockCache {
         self.lock((place.offset.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as usize % SHARD_COUNT)
     }
 
-    /// Returns the slot of a block; it is kept until evicted.
+    /// The slot is kept until evicted.
     pub(crate) fn slot(&self, block: &BlockRef) -> Arc<Slot> {
         let place = Place::of(block);
         let cost = cost(block);
@@ -110,8 +103,8 @@ impl BlockCache {
         slot
     }
 
-    /// Sets the memory of a slot's decoded block, which may differ from the estimate: prefixes may
-    /// be longer than requested, and buffers longer than their contents.
+    /// The estimate may be wrong: prefixes may be longer than requested, and buffers longer than
+    /// their contents.
     pub(crate) fn settle(&self, slot: &Slot, memory_len: usize) {
         let mut shard = self.lock_of(slot.place());
         let kept = shard.slots.get_mut(slot.place());
@@ -131,9 +124,8 @@ impl BlockCache {
         }
     }
 
-    /// Records that `len` of the `total` bytes of a block were used and are unlikely to be needed
-    /// again. Once all were, the block is evicted early, because reused memory is faster than more
-    /// memory.
+    /// `len` of the `total` bytes of a block were used and are unlikely to be needed again. Once
+    /// all were, the block is evicted early, because reused memory is faster than more memory.
     pub(crate) fn use_up(&self, slot: &Slot, len: u64, total: u64) {
         if !slot.use_up(len, total) {
             return;
@@ -178,7 +170,7 @@ impl BlockCache {
     }
 }
 
-/// Returns the estimated memory of a block, in bytes.
+/// Bytes, estimated.
 fn cost(block: &BlockRef) -> u64 {
     u64::from(block.decoded_len) + SLOT_LEN
 }

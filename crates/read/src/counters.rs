@@ -1,18 +1,19 @@
 //! Counters of reading, updated continuously.
 
 use packfs_core::{Fetched, Image, Result};
+use std::any::Any;
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
-/// Work of an engine since it was created. Values only grow.
+/// Work of an engine since its creation. Values only grow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Counters {
     /// Requested blocks found in the cache.
     pub cache_hits: u64,
-    /// Requested blocks that had to be decoded first, by the reader or by another thread.
+    /// Requested blocks that had to be decoded, by the reader or by another thread.
     pub cache_misses: u64,
     /// Blocks evicted from the cache.
     pub evictions: u64,
@@ -41,20 +42,19 @@ pub struct Counters {
     pub readahead_used: u64,
     /// Those of them that were evicted unused.
     pub readahead_wasted: u64,
-    /// Requests to a server; 0 for a local image, as all that follow.
+    /// Requests to a server; 0 for a local image, as are all that follow.
     pub remote_requests: u64,
-    /// Times that reading waited for requests; those sent together count once.
+    /// Waits for requests; requests sent together count once.
     pub remote_rounds: u64,
     /// Bytes received.
     pub remote_bytes: u64,
-    /// Requests that repeat one that failed.
+    /// Requests repeated after a failure.
     pub remote_retries: u64,
     /// Bytes taken from the cache on disk.
     pub remote_cached_bytes: u64,
 }
 
 impl Counters {
-    /// Adds the transfers of an image.
     pub(crate) fn add_fetched(&mut self, fetched: Fetched) {
         self.remote_requests += fetched.requests;
         self.remote_rounds += fetched.rounds;
@@ -90,7 +90,6 @@ impl Counters {
     }
 }
 
-/// One counter.
 #[derive(Debug, Default)]
 pub(crate) struct Count(AtomicU64);
 
@@ -104,7 +103,6 @@ impl Count {
     }
 }
 
-/// The live counters.
 #[derive(Debug, Default)]
 pub(crate) struct Tally {
     pub(crate) hits: Count,
@@ -123,13 +121,12 @@ pub(crate) struct Tally {
 }
 
 impl Tally {
-    /// Counts a wait that began at `start`.
     pub(crate) fn waited(&self, start: Instant) {
         self.waits.add(1);
         self.wait_nanos.add(u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX));
     }
 
-    /// Counts a decoding: its length, if it succeeded.
+    /// `Ok` has the decoded length.
     pub(crate) fn decoded(&self, outcome: std::result::Result<usize, ()>) {
         match outcome {
             Ok(len) => {
@@ -226,6 +223,10 @@ impl Image for CountedImage {
 
     fn fetched(&self) -> Option<Fetched> {
         self.image.fetched()
+    }
+
+    fn object(&self) -> Option<&dyn Any> {
+        self.image.object()
     }
 
     fn check_unchanged(&self) -> Result<()> {

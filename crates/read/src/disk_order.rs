@@ -30,7 +30,7 @@ const GAP_LEN_MAX: u64 = 16 << 10;
 impl ReadEngine {
     /// Delivers all data of `files` in disk order, to one sink for each worker.
     ///
-    /// Errors: what a sink returns, `Corrupt` and `Io` unless a sink accepts them, `Cancelled`.
+    /// Errors: those of sinks, `Corrupt` and `Io` unless a sink accepts them, `Cancelled`.
     pub fn in_disk_order<W: PieceSink>(
         &self,
         files: &[Wanted],
@@ -87,8 +87,7 @@ impl ReadEngine {
     }
 }
 
-/// Splits sorted rows into runs of up to `run_len` stored bytes that are read at once. Rows of one
-/// block stay in one run.
+/// Runs have up to `run_len` stored bytes. Rows of one block stay in one run.
 fn runs(rows: &[Row], run_len: u64) -> Vec<Range<usize>> {
     let mut runs: Vec<Range<usize>> = Vec::new();
     let (mut run_start, mut run_end) = (0, 0);
@@ -116,7 +115,6 @@ struct Work<'a> {
     runs: &'a [Range<usize>],
     next: AtomicUsize,
     stopped: AtomicBool,
-    /// The first error of any worker.
     error: Mutex<Option<Error>>,
 }
 
@@ -143,7 +141,7 @@ impl Work<'_> {
     }
 }
 
-/// Stops all workers when one panics; the panic continues once they have ended.
+/// The panic continues once all workers have ended.
 struct StopOnPanic<'a>(&'a AtomicBool);
 
 impl Drop for StopOnPanic<'_> {
@@ -152,7 +150,7 @@ impl Drop for StopOnPanic<'_> {
     }
 }
 
-/// The first worker's sink belongs to the caller and is told the length of each file first.
+/// The first worker's sink belongs to the caller, and receives the length of each file first.
 struct Borrowed<'a, W>(&'a mut W);
 
 impl<W: PieceSink> PieceSink for Borrowed<'_, W> {
@@ -173,8 +171,8 @@ struct Worker<W> {
     last: Repeated,
 }
 
-/// A block is kept with its decoded bytes if it is this many times shorter: runs of zeros stored as
-/// blocks are the same over and over.
+/// A block whose decoded length is at least this multiple of its stored length is kept: runs of
+/// zeros are stored as identical blocks.
 const REPEATED_FACTOR: usize = 64;
 
 /// The last decoded block, if it is likely to recur.
@@ -185,7 +183,7 @@ struct Repeated {
 }
 
 impl Repeated {
-    /// Returns the decoded length of a block if its stored bytes equal those of the last one.
+    /// Returns the decoded length if the stored bytes equal those of the last block.
     fn find(&self, block: &BlockRef, stored: &[u8]) -> Option<usize> {
         let (last, len) = self.block?;
         let is_same = BlockRef { offset: last.offset, ..*block } == last && self.stored == stored;
@@ -212,7 +210,7 @@ impl<W: PieceSink> Worker<W> {
         }
     }
 
-    /// Reads a run and decodes its blocks. If the read fails, each block is read alone.
+    /// If the common read fails, each block is read alone.
     fn run(&mut self, all: &Blocks, rows: &[Row], progress: &dyn Progress) -> Result<()> {
         let start = rows[0].block.offset;
         let mut stored = std::mem::take(&mut self.stored);
@@ -245,9 +243,8 @@ impl<W: PieceSink> Worker<W> {
         outcome
     }
 
-    /// Decodes the first block for the rows that want it or a prefix of it, and delivers its
-    /// pieces. Returns the number of rows completed: all, unless decoding fails; a shorter prefix
-    /// may succeed.
+    /// Serves the rows that want the first block or a prefix of it. Returns the number of rows
+    /// completed: all, unless decoding fails; a shorter prefix may succeed.
     fn block(&mut self, blocks: &Blocks, stored: &[u8], rows: &[Row]) -> Result<usize> {
         let block = &rows[0].block;
         let mut decoded = std::mem::take(&mut self.decoded);
@@ -290,8 +287,7 @@ impl<W: PieceSink> Worker<W> {
     }
 }
 
-/// Reads the range from the first to the last byte of the blocks of `rows`, if all of them are
-/// valid.
+/// Fails unless all blocks of `rows` are valid.
 fn read_run(blocks: &Blocks, rows: &[Row], out: &mut Vec<u8>) -> Result<()> {
     let start = rows[0].block.offset;
     let mut end = start;
@@ -302,7 +298,7 @@ fn read_run(blocks: &Blocks, rows: &[Row], out: &mut Vec<u8>) -> Result<()> {
     read(blocks, start, (end - start) as usize, out)
 }
 
-/// Fills the start of `out`, which grows if needed.
+/// `out` grows if needed.
 fn read(blocks: &Blocks, offset: u64, len: usize, out: &mut Vec<u8>) -> Result<()> {
     if out.len() < len {
         out.resize(len, 0);

@@ -49,7 +49,7 @@ pub struct ReadEngine {
     pub(crate) blocks: Arc<Blocks>,
     pub(crate) prefetch: Prefetch,
     pub(crate) neighbours: Arc<Neighbours>,
-    /// Counts all reads of the image, metadata too.
+    /// Counts metadata, too.
     pub(crate) counted: Option<Arc<CountedImage>>,
 }
 
@@ -115,7 +115,7 @@ impl ReadEngine {
         counters
     }
 
-    /// Returns the length of read-ahead, in bytes.
+    /// Bytes.
     pub(crate) fn window_max(&self) -> u64 {
         if !self.prefetch.is_on() {
             return 0;

@@ -22,27 +22,23 @@ const HELP_LEN_MIN: u64 = 256 << 10;
 /// Most ranges of one hint.
 const HINTS_MAX: usize = 1024;
 
-/// A part of a file.
 struct Part {
     offset: u64,
     len: u64,
     data: PartData,
 }
 
-/// Stored data of a part.
 enum PartData {
     Hole,
     Stored(u64),
     Block(BlockPart),
 }
 
-/// A part of a decoded block.
 struct BlockPart {
     block: BlockRef,
     slot: Arc<Slot>,
     start: u32,
     len: u64,
-    /// True if the block was never requested before.
     is_new: bool,
 }
 
@@ -56,16 +52,15 @@ impl Part {
 }
 
 impl BlockPart {
-    /// Returns the sufficient prefix of the block, if decoding only that pays.
+    /// `None` unless decoding only the sufficient prefix pays.
     fn prefix(&self) -> Option<BlockRef> {
         block::prefix(&self.block, u64::from(self.start).saturating_add(self.len))
     }
 }
 
-/// Access pattern of a reader, as far as known.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ReadPattern {
-    /// Range to decode ahead; without one, nothing is.
+    /// Nothing is decoded ahead of an empty range.
     ahead: Option<Range<u64>>,
     /// Other threads help with long reads.
     others_help: bool,
@@ -85,8 +80,8 @@ impl ReadEngine {
         Ok(FileReader { engine: Arc::clone(self), id, len, position: 0, sequence })
     }
 
-    /// Reads up to `buf.len()` bytes from `offset` of a file, fewer only at its end, and decodes
-    /// nothing ahead: for callers that know what they read next.
+    /// Reads up to `buf.len()` bytes from `offset` of a file, fewer only at its end. Decodes
+    /// nothing ahead: for callers that know their next read.
     ///
     /// Errors: as [`ReadEngine::open_file`] and [`FileReader::read_at`].
     pub fn read_at(&self, id: InodeId, offset: u64, buf: &mut [u8]) -> Result<usize> {
@@ -106,7 +101,7 @@ impl ReadEngine {
         }
     }
 
-    /// Fills `buf` from `offset` of a file that is at least that long.
+    /// The file must be long enough.
     pub(crate) fn fill(&self, id: InodeId, offset: u64, buf: &mut [u8], pattern: ReadPattern) -> Result<()> {
         let others_help = pattern.others_help && self.prefetch.is_on();
         let predicts = pattern.ahead.is_some() && self.prefetch.is_on();
@@ -151,7 +146,7 @@ impl ReadEngine {
         Ok(())
     }
 
-    /// Tells the image what is read next, if that lies in several places.
+    /// Hints at the next reads of the image, if there are several ranges.
     fn announce(&self, parts: &[Part]) {
         let stored = |part: &Part| match &part.data {
             PartData::Hole => None,
@@ -167,10 +162,8 @@ impl ReadEngine {
         }
     }
 
-    /// Returns the error for a byte of a file that the volume's extents do not cover.
     pub(crate) fn not_mapped(&self, id: InodeId, offset: u64) -> Error {
-        let what = format!("byte {offset} of inode {} has no place", id.0);
-        Error::corrupt(self.image().name(), what)
+        Error::corrupt(self.image().name(), format!("byte {offset} of inode {} is not mapped", id.0))
     }
 
     /// Returns the first parts of a range, and the blocks that were never requested before.
@@ -199,7 +192,7 @@ impl ReadEngine {
         Ok((parts, new))
     }
 
-    /// Returns a function that decodes the blocks of `parts`; called for each of them in order.
+    /// Call the function for each of `parts` in order.
     fn decoder<'a>(
         &'a self,
         parts: &[Part],
@@ -258,10 +251,10 @@ impl ReadEngine {
     }
 }
 
-/// One open file, read by position from any thread, or in order through `std::io::Read` and `Seek`.
+/// Open file, read by position from any thread, or in order through `std::io::Read` and `Seek`.
 ///
-/// Each reader tracks its access pattern for read-ahead, so every user of a file should open its
-/// own.
+/// Each reader tracks its access pattern for read-ahead, so every user of a file should open a
+/// separate one.
 pub struct FileReader {
     pub(crate) engine: Arc<ReadEngine>,
     pub(crate) id: InodeId,
@@ -306,12 +299,11 @@ impl FileReader {
         self.engine.next_data(self.id, self.len, offset)
     }
 
-    /// Tells the image what is stored of these ranges.
     pub(crate) fn will_read(&self, ranges: &[Range<u64>]) {
         let mut stored = Vec::new();
         for range in ranges {
             let range = range.start..range.end.min(self.len);
-            // A hint is no read: that reports errors.
+            // A hint reports no errors: the read does.
             let _ = self.engine.volume.extents(self.id, range, &mut |extent| {
                 match extent.from {
                     ExtentFrom::Hole => {}
@@ -326,7 +318,6 @@ impl FileReader {
         self.engine.blocks.image.will_read(&stored);
     }
 
-    /// Returns the access pattern, updated with this read.
     fn pattern(&self, offset: u64, len: u64) -> ReadPattern {
         let mut sequence = self.sequence();
         let ahead = sequence.read(offset, len, self.len, self.engine.window_max());
@@ -340,7 +331,7 @@ impl FileReader {
     }
 }
 
-/// Opens another reader of the same file at the same position, with an access pattern of its own.
+/// Opens another reader of the same file at the same position, with a separate access pattern.
 impl Clone for FileReader {
     fn clone(&self) -> Self {
         let sequence = Mutex::new(*self.sequence());
@@ -383,7 +374,7 @@ impl Contents for ReadEngine {
         self.image().check_unchanged()
     }
 
-    /// A file that cannot be read has no place: reading it says why.
+    /// `None` for a file that cannot be read: reading it reports the error.
     fn place(&self, id: ContentId) -> Option<Box<[u64]>> {
         let (id, mut words, mut is_long) = (InodeId(id.0), Vec::new(), false);
         let len = self.file_len(id).ok()?;
@@ -407,10 +398,9 @@ impl Contents for ReadEngine {
     }
 }
 
-/// The longest description of a file's places, in words of eight bytes.
+/// Longest description of a file's location, in words of eight bytes.
 const PLACE_WORDS_MAX: usize = 6 << 10;
 
-/// Returns the ways in which a block is encoded, as a number.
 fn coding_word(block: &BlockRef) -> u64 {
     let algorithm = Algorithm::ALL.iter().position(|&other| Some(other) == block.algorithm);
     let algorithm = algorithm.map_or(0, |index| index as u64 + 1);

@@ -29,8 +29,8 @@ const EXTENTS_AT_ONCE: usize = 1024;
 const RUN_DECODED_LEN_MAX: u64 = 128 << 10;
 /// Bytes read at a time from uncompressed data.
 const STORED_PIECE_LEN: u64 = 256 << 10;
-/// Threads that tell an image far away what is read next: one waits for a round trip while the
-/// other one receives.
+/// Threads that announce reads of a remote image: one waits for a round trip while the other one
+/// receives.
 const ANNOUNCERS: usize = 2;
 /// Less data than this is not worth starting threads.
 const THREADS_LEN_MIN: u64 = 256 << 10;
@@ -60,7 +60,7 @@ impl ReadEngine {
     /// Delivers the contents of `files` one after the other, each from start to end and then
     /// [`Piece::End`], on the calling thread.
     ///
-    /// Errors: what `deliver` returns, `Corrupt`, `Io`, `Cancelled`.
+    /// Errors: those of `deliver`, `Corrupt`, `Io`, `Cancelled`.
     pub fn in_file_order(
         &self,
         files: &[Wanted],
@@ -122,7 +122,7 @@ impl ReadEngine {
         })
     }
 
-    /// Has the image fetch what is read next. Errors are left to the reads.
+    /// Errors are left to the reads.
     fn announce_ahead(&self, announced: &Mutex<Receiver<Vec<Range<u64>>>>, has_ended: &AtomicBool) {
         loop {
             let next = announced.lock().unwrap_or_else(PoisonError::into_inner).recv();
@@ -143,7 +143,7 @@ impl ReadEngine {
     }
 }
 
-/// Tells the announcing threads that the delivery has ended, even by an error.
+/// Also ends the announcing threads after an error.
 struct Ending<'a>(&'a AtomicBool);
 
 impl Drop for Ending<'_> {
@@ -153,24 +153,10 @@ impl Drop for Ending<'_> {
 }
 
 enum Step {
-    Hole {
-        offset: u64,
-        len: u64,
-    },
-    Stored {
-        offset: u64,
-        len: u64,
-        at: u64,
-    },
-    Block {
-        offset: u64,
-        len: u64,
-        start: u32,
-        block: BlockRef,
-        slot: Arc<Slot>,
-    },
+    Hole { offset: u64, len: u64 },
+    Stored { offset: u64, len: u64, at: u64 },
+    Block { offset: u64, len: u64, start: u32, block: BlockRef, slot: Arc<Slot> },
     End,
-    /// The file's extents cannot be read; reported once everything before was delivered.
     Failed(Error),
 }
 
@@ -186,29 +172,22 @@ impl Step {
 struct Queued {
     file: usize,
     step: Step,
-    /// Memory that only this step keeps in use: a block that no earlier step needs.
+    /// Memory of a block that no earlier step needs.
     memory_len: u64,
 }
 
-/// Steps of the delivery, looked up some way ahead.
 struct Steps<'a> {
     engine: &'a ReadEngine,
     files: &'a [Wanted],
-    /// Channel to the workers; `None` if there are none.
     ahead: Option<Sender<Vec<WantedBlock>>>,
-    /// Blocks that one worker is to take together.
     run: Vec<WantedBlock>,
-    /// Their decoded length, in bytes.
     run_len: u64,
-    /// Channel to the announcing threads; `None` if there are none.
     announce: Option<Sender<Vec<Range<u64>>>>,
-    /// Stored bytes that were looked up since the last announcement.
     stored: Vec<Range<u64>>,
-    /// Their length, in bytes.
     stored_len: u64,
     queue: VecDeque<Queued>,
     queued_len: u64,
-    /// The file whose extents are looked up next, and the position in it.
+    /// Next file to look up, and the position in it.
     file: usize,
     offset: u64,
     len_max: u64,
@@ -270,7 +249,6 @@ impl<'a> Steps<'a> {
         }
     }
 
-    /// Queues the next extents of the current file, or its end.
     fn look_up(&mut self) -> Result<()> {
         let wanted = self.files[self.file];
         if self.offset >= wanted.len {
@@ -333,8 +311,8 @@ impl<'a> Steps<'a> {
         }
     }
 
-    /// Notes stored bytes that are read soon, as many as an image can hold until then. It finds out
-    /// by itself that a long range is read on.
+    /// Announces stored bytes, as many as an image can keep until they are read. The image detects
+    /// long sequential ranges by itself.
     fn will_read(&mut self, at: u64, len: u64) {
         let len = len.min(AHEAD_LEN_MIN.saturating_sub(self.stored_len));
         if self.announce.is_some() && len > 0 {

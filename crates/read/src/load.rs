@@ -3,17 +3,18 @@
 use crate::Wanted;
 use crate::engine::ReadEngine;
 use packfs_core::{
-    BuildId, ContentId, Error, ErrorKind, Meter, Name, NodeKind, Progress, Result, Stage, Tree, TreeBuilder,
-    Xattrs, escaped,
+    BuildId, ContentId, Error, ErrorKind, Meter, NodeKind, Progress, Result, Stage, Tree, TreeBuilder, Xattrs,
 };
-use packfs_format::{DirCursor, DirEntry, DirNames, Inode, InodeId, InodeKind, NameOrder, node_kind};
-use std::collections::{HashMap, HashSet};
-use std::ops::ControlFlow;
+use packfs_format::{
+    DirEntry, DirNames, Inode, InodeId, InodeKind, NameOrder, SeenDirs, check_claims, corrupt, entry_name,
+    node_kind, read_entries,
+};
+use std::collections::HashMap;
 
 /// Entries between two updates of the progress.
 const ENTRIES_BETWEEN_LOOKS: u64 = 1024;
 
-/// Faults that are reported one by one; further ones are counted.
+/// Faults that are reported individually; further ones are counted.
 const TOLD_MAX: u64 = 100;
 
 /// A volume's hierarchy in memory.
@@ -36,9 +37,10 @@ pub struct Faults {
 
 impl Faults {
     /// Counts one fault; the first is kept, and the first hundred are reported. Faults are damage,
-    /// data on a missing device, and structures that are not supported.
+    /// data on a missing device, and unsupported structures.
     ///
     /// # Errors
+    ///
     /// Returns errors that are no fault of the image.
     pub fn add(&mut self, error: Error, progress: &dyn Progress) -> Result<()> {
         if !matches!(error.kind(), ErrorKind::Corrupt | ErrorKind::Failed | ErrorKind::Unsupported) {
@@ -57,10 +59,11 @@ impl Faults {
         self.count
     }
 
-    /// Converts the faults to an error: the first one and their number.
+    /// Converts the faults to an error that contains the first one and their number.
     ///
     /// # Errors
-    /// That error, unless there is none.
+    ///
+    /// That error, unless the number is 0.
     pub fn into_result(self) -> Result<()> {
         match (self.first, self.count) {
             (None, _) => Ok(()),
@@ -73,7 +76,6 @@ impl Faults {
 }
 
 impl LoadedVolume {
-    /// Returns every file, once.
     pub(crate) fn files(&self) -> Vec<Wanted> {
         let nodes = self.tree.nodes().zip(&self.inodes);
         nodes
@@ -95,8 +97,8 @@ impl ReadEngine {
         self.load(true, progress)
     }
 
-    /// Loads the readable part of the hierarchy: damaged parts are left out, reported through
-    /// `progress` and counted in [`LoadedVolume::faults`].
+    /// Loads the readable part of the hierarchy: damaged parts are omitted, reported through
+    /// `progress`, and counted in [`LoadedVolume::faults`].
     ///
     /// Errors: `Corrupt` if the root cannot be read; all other kinds as [`ReadEngine::load_tree`].
     pub fn load_what_is_there(&self, progress: &dyn Progress) -> Result<LoadedVolume> {
@@ -114,21 +116,22 @@ impl ReadEngine {
         if let Some(fault) = self.volume.whole_fault(!self.options.ignore_checksum)? {
             faulty.meet(fault)?;
         }
-        let subject = self.subject();
-        let doubt = inode.doubt.map(|doubt| Error::corrupt(subject, doubt).at("\"/\""));
-        doubt.map_or(Ok(()), |doubt| faulty.meet(doubt))?;
+        let checked = check_claims(&*self.volume, inode.kind.file_type(), &inode);
+        checked.or_else(|doubt| faulty.meet(doubt.at("\"/\"")))?;
         if inode.has_xattrs
             && let Some(xattrs) = faulty.taken(self.volume.xattrs(root).map_err(|error| error.at("\"/\"")))?
         {
             meter.xattrs(&xattrs)?;
             builder.describe(BuildId::ROOT, inode.meta, xattrs);
         }
+        let mut seen_dirs = SeenDirs::default();
+        seen_dirs.enter(&*self.volume, root)?;
         let mut loader = Loader {
             engine: self,
             builder,
             inodes: vec![root],
             built: HashMap::new(),
-            seen_dirs: HashSet::from([root]),
+            seen_dirs,
             open: vec![Open { dir: root, build: BuildId::ROOT, index: 0, depth: 0 }],
             dirs: DirNames::default(),
             entry_count: 0,
@@ -146,9 +149,7 @@ impl ReadEngine {
     }
 }
 
-/// Treatment of faults.
 struct Faulty<'a> {
-    /// True to stop at the first fault.
     strict: bool,
     progress: &'a dyn Progress,
     faults: Faults,
@@ -170,7 +171,6 @@ impl Faulty<'_> {
 struct Open {
     dir: InodeId,
     build: BuildId,
-    /// Its number in [`Loader::dirs`].
     index: usize,
     depth: u64,
 }
@@ -178,12 +178,11 @@ struct Open {
 struct Loader<'a> {
     engine: &'a ReadEngine,
     builder: TreeBuilder,
-    /// The inode of each node that was built.
     inodes: Vec<InodeId>,
-    /// Inodes other than directories, by id: a second name is a hard link.
+    /// Nodes by inode id, without directories: a second name is a hard link.
     built: HashMap<InodeId, BuildId>,
-    seen_dirs: HashSet<InodeId>,
-    /// Directories to be read: a list instead of recursion, because depth is unlimited.
+    seen_dirs: SeenDirs,
+    /// A list instead of recursion, because depth is unlimited.
     open: Vec<Open>,
     dirs: DirNames,
     entry_count: u64,
@@ -194,32 +193,21 @@ struct Loader<'a> {
 impl Loader<'_> {
     fn load_dir(&mut self, open: &Open) -> Result<()> {
         let engine = self.engine;
-        let mut outcome = Ok(());
-        let mut order = NameOrder::of(&*engine.volume);
-        let read = engine.volume.read_dir(open.dir, DirCursor::default(), &mut |entry, _| {
-            outcome = self.take(open, &entry, &mut order);
-            if outcome.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
-        });
-        outcome?;
-        let kept = read.and_then(|()| order.finish());
-        match kept {
-            Ok(()) => Ok(()),
-            Err(error) => self.faulty.meet(error.at(self.path(open.index, b""))),
-        }
+        let read = read_entries(&*engine.volume, open.dir, |entry, order| self.take(open, &entry, order))?;
+        read.or_else(|error| self.faulty.meet(error.at(self.path(open.index, b""))))
     }
 
     fn take(&mut self, open: &Open, entry: &DirEntry, order: &mut NameOrder) -> Result<()> {
         self.count(open, entry)?;
-        let name = match Name::new(&entry.name) {
+        let name = match entry_name(&*self.engine.volume, &entry.name) {
             Ok(name) if self.builder.has_child(open.build, &entry.name) => {
-                Err(format!("name {name:?} stands twice"))
+                Err(self.corrupt(format!("name {name:?} stands twice")))
             }
-            Ok(name) => Ok(name),
-            Err(fault) => Err(format!("entry \"{}\": {fault}", escaped(&entry.name))),
+            checked => checked,
         };
         let name = match name {
             Ok(name) => name,
-            Err(fault) => return self.faulty.meet(self.corrupt(fault).at(self.path(open.index, b""))),
+            Err(fault) => return self.faulty.meet(fault.at(self.path(open.index, b""))),
         };
         order.next(&entry.name);
         if let Some(&build) = self.built.get(&entry.id) {
@@ -244,20 +232,13 @@ impl Loader<'_> {
         Ok(())
     }
 
-    /// Reports a value of an inode that is contradictory but harmless.
+    /// Reports values that are contradictory but harmless.
     fn doubt(&mut self, open: &Open, entry: &DirEntry, inode: &Inode) -> Result<()> {
-        let (claim, truth) = (entry.file_type, inode.kind.file_type());
-        let fault = match inode.doubt {
-            _ if claim != truth => {
-                format!("its entry says {}, its inode {}", claim.word(), truth.word())
-            }
-            Some(doubt) => doubt.to_owned(),
-            None => return Ok(()),
-        };
-        self.faulty.meet(self.corrupt(fault).at(self.path(open.index, &entry.name)))
+        let checked = check_claims(&*self.engine.volume, entry.file_type, inode);
+        checked.or_else(|error| self.faulty.meet(error.at(self.path(open.index, &entry.name))))
     }
 
-    /// Returns the extended attributes of an inode; none if they cannot be read.
+    /// Empty if the attributes cannot be read.
     fn xattrs(&mut self, open: &Open, entry: &DirEntry, inode: &Inode) -> Result<Xattrs> {
         if !inode.has_xattrs {
             return Ok(Xattrs::new());
@@ -270,22 +251,20 @@ impl Loader<'_> {
         Ok(xattrs)
     }
 
-    /// Returns the attributes of an inode that was not met before.
     fn describe(&mut self, id: InodeId) -> Result<(Inode, NodeKind)> {
         let volume = &self.engine.volume;
         let inode = volume.inode(id)?;
-        if inode.kind == InodeKind::Directory && !self.seen_dirs.insert(id) {
-            return Err(self.corrupt("this directory was reached before by another name"));
+        if inode.kind == InodeKind::Directory {
+            self.seen_dirs.enter(&**volume, id)?;
         }
         let kind = node_kind(&**volume, (id, inode.kind), ContentId(id.0), &mut self.meter)?;
         Ok((inode, kind))
     }
 
     fn corrupt(&self, fault: impl std::fmt::Display) -> Error {
-        Error::corrupt(self.engine.subject(), fault)
+        corrupt(&*self.engine.volume, fault)
     }
 
-    /// Returns the path of `name` in a directory for messages.
     fn path(&self, dir: usize, name: &[u8]) -> String {
         self.dirs.path(dir, name)
     }

@@ -1,4 +1,4 @@
-//! Fetches the metadata of an image far away before it is loaded: all inodes of a level of the
+//! Fetches the metadata of a remote image before it is loaded: all inodes of a level of the
 //! hierarchy at once, because loading waits for a round trip wherever metadata is missing.
 
 use crate::engine::ReadEngine;
@@ -11,7 +11,7 @@ use std::ops::ControlFlow;
 const INODES_MAX: usize = 1 << 20;
 
 impl ReadEngine {
-    /// Announces the hierarchy, from the root downwards. Errors are left to loading.
+    /// Works from the root downwards. Errors are left to loading.
     pub(crate) fn announce_hierarchy(&self, progress: &dyn Progress) {
         if self.blocks.image.fetched().is_none() {
             return;
@@ -35,7 +35,9 @@ impl ReadEngine {
                 });
             }
             count += inodes.len();
-            self.volume.will_read_inodes(&inodes);
+            if let Some(caching) = self.volume.caching() {
+                caching.will_read_inodes(&inodes);
+            }
             dirs = below;
         }
     }

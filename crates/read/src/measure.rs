@@ -4,23 +4,22 @@
 use crate::Wanted;
 use crate::engine::ReadEngine;
 use packfs_core::{ErrorKind, Result};
-use packfs_format::ExtentFrom;
+use packfs_format::{ExtentFrom, image_words};
 use std::ops::ControlFlow;
 
 impl ReadEngine {
-    /// Returns the name of the image in messages.
     pub(crate) fn subject(&self) -> String {
-        format!("{} image", self.volume.format().name)
+        image_words(&*self.volume)
     }
 
-    /// Refuses files that together have more data, without holes, than an image of this length may
-    /// contain.
+    /// Refuses files whose total data, without holes, exceeds the limit for an image of this
+    /// length.
     ///
     /// Lengths are summed first. Only if these exceed the limit, extents are looked up to subtract
     /// holes.
     ///
-    /// Errors: `Limit`, `Io`, `Cancelled`. Of a file whose extents are damaged or elsewhere, those
-    /// before the damage are counted; its reader reports the error.
+    /// Errors: `Limit`, `Io`, `Cancelled`. Extents count up to the first damaged or external one;
+    /// the reader of the file reports the error.
     pub fn check_data(&self, files: &[Wanted]) -> Result<()> {
         let limits = &self.options.limits;
         let allowed = limits.data_len_max(self.input_len());
@@ -34,7 +33,7 @@ impl ReadEngine {
                 if !matches!(extent.from, ExtentFrom::Hole) {
                     data_len = data_len.saturating_add(extent.len);
                 }
-                // Objects outside of the image are found on the way.
+                // Objects outside the image are found on the way.
                 if data_len > allowed && data_len > limits.data_len_max(self.input_len()) {
                     return ControlFlow::Break(());
                 }
@@ -51,9 +50,8 @@ impl ReadEngine {
         Ok(())
     }
 
-    /// Returns the total length of the images that file data is read from.
     fn input_len(&self) -> u64 {
         let len = self.counted.as_ref().map_or_else(|| self.image().len(), |counted| counted.all_len());
-        len.saturating_add(self.volume.objects_len())
+        len.saturating_add(self.volume.objects().map_or(0, |objects| objects.objects_len()))
     }
 }

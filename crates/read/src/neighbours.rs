@@ -29,10 +29,8 @@ const BLOCKS_MAX: usize = 400_000;
 /// Most names and extents looked up for it.
 const STEPS_MAX: usize = 4_000_000;
 
-/// All blocks of an image, by position.
 type Map = Vec<BlockRef>;
 
-/// Detection of walks.
 #[derive(Default)]
 pub(crate) struct Neighbours {
     walks: Mutex<Walks>,
@@ -42,37 +40,28 @@ pub(crate) struct Neighbours {
 
 #[derive(Default)]
 struct Walks {
-    /// Walks in order of last use.
     walks: Vec<Walk>,
 }
 
 #[derive(Debug)]
 struct Walk {
-    /// Its current file.
     file: InodeId,
-    /// End of its last block on disk.
     end: u64,
-    /// Number of files passed.
     files: u32,
-    /// Position up to which blocks were requested.
     ahead: u64,
-    /// Bytes requested and not yet reached.
     ahead_len: u64,
     window: u64,
 }
 
-/// Action for a block that is wanted for the first time.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Advice {
     Nothing,
     /// Build the list of blocks by [`Neighbours::learn`], once.
     Learn,
-    /// Decode these blocks, which come next.
     Decode(Vec<BlockRef>),
 }
 
 impl Neighbours {
-    /// Records a block that a reader is the first to want.
     pub(crate) fn met(&self, file: InodeId, block: &BlockRef, window_max: u64) -> Advice {
         let mut walks = self.walks.lock().unwrap_or_else(PoisonError::into_inner);
         let walk = walks.met(file, block);
@@ -86,8 +75,7 @@ impl Neighbours {
         walk.next_of(map, window_max).map_or(Advice::Nothing, Advice::Decode)
     }
 
-    /// Looks up all blocks of the image. Unreadable parts are left out; their readers report the
-    /// error.
+    /// Unreadable parts are omitted; their readers report the error.
     pub(crate) fn learn(&self, volume: &dyn Volume, is_over: &dyn Fn() -> bool) {
         if let Ok(Some(map)) = map(volume, is_over) {
             let _ = self.map.set(map);
@@ -96,7 +84,6 @@ impl Neighbours {
 }
 
 impl Walks {
-    /// Returns the walk that a block continues, or a new one.
     fn met(&mut self, file: InodeId, block: &BlockRef) -> &mut Walk {
         let end = block.offset.saturating_add(u64::from(block.stored_len));
         let goes_on = |walk: &Walk| {
@@ -133,7 +120,7 @@ impl Walks {
 }
 
 impl Walk {
-    /// Returns the blocks that follow, once those requested before are nearly reached.
+    /// `None` until the blocks requested before are nearly reached.
     fn next_of(&mut self, map: &[BlockRef], window_max: u64) -> Option<Vec<BlockRef>> {
         self.ahead = self.ahead.max(self.end);
         if self.ahead_len > self.window / 2 {
@@ -154,7 +141,7 @@ impl Walk {
     }
 }
 
-/// Returns all blocks of all files; `None` if there are too many, or the engine is closing.
+/// `None` if there are too many blocks, or the engine is closing.
 fn map(volume: &dyn Volume, is_over: &dyn Fn() -> bool) -> Result<Option<Map>> {
     let mut map = Map::new();
     let mut dirs = vec![volume.root()];

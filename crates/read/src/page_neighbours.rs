@@ -27,8 +27,8 @@ impl FileReader {
         self.sequence().is_random()
     }
 
-    /// Returns the pages around `offset` in the same block; `None` if there are none. The block
-    /// becomes evictable, because the caller is assumed to keep the pages.
+    /// Returns the pages around `offset` in the same block, if any. The block becomes evictable,
+    /// because the caller is assumed to keep the pages.
     ///
     /// Errors: `Corrupt`, `Io`.
     pub fn page_neighbours(&self, offset: u64) -> Result<Option<PageNeighbours>> {
@@ -63,7 +63,6 @@ impl FileReader {
         });
     }
 
-    /// Returns the part of the file around a byte that one block holds.
     fn extent_around(&self, offset: u64) -> Result<Option<Extent>> {
         let extents = |range: Range<u64>| {
             let mut found = None;
@@ -91,7 +90,7 @@ impl FileReader {
         Ok(wide.filter(is_same))
     }
 
-    /// Returns the whole pages in an extent, within `LEN_MAX` of `offset`.
+    /// Within `LEN_MAX` of `offset`.
     fn pages(&self, extent: &Extent, offset: u64) -> Range<u64> {
         let page = offset - offset % PAGE_LEN;
         let nearest = page.saturating_sub(LEN_MAX).max(extent.offset);

@@ -15,7 +15,6 @@ use std::thread::JoinHandle;
 /// Most runs of blocks in the queue; more would not be reached in time.
 const WAITING_MAX: usize = 256;
 
-/// Worker threads and their queue.
 pub(crate) struct Prefetch {
     blocks: Arc<Blocks>,
     thread_count: usize,
@@ -37,7 +36,6 @@ struct Queue {
     closed: bool,
 }
 
-/// A task in the background.
 enum Task {
     Decode(Vec<WantedBlock>),
     Learn(Arc<Neighbours>, Arc<dyn Volume>),
@@ -65,24 +63,21 @@ impl Shared {
 }
 
 impl Prefetch {
-    /// Creates a pool of up to `thread_count` threads; with 0, nothing is decoded ahead.
+    /// Decodes nothing ahead if `thread_count` is 0.
     pub(crate) fn new(blocks: Arc<Blocks>, thread_count: usize) -> Self {
         Prefetch { blocks, thread_count, shared: Arc::default(), threads: Mutex::default() }
     }
 
-    /// Returns true if blocks are decoded ahead.
     pub(crate) fn is_on(&self) -> bool {
         self.thread_count > 0
     }
 
-    /// Has adjacent blocks decoded.
     pub(crate) fn add(&self, run: Vec<WantedBlock>) {
         if !run.is_empty() {
             self.push(Task::Decode(run));
         }
     }
 
-    /// Has all blocks of the image looked up.
     pub(crate) fn learn(&self, neighbours: &Arc<Neighbours>, volume: &Arc<dyn Volume>) {
         self.push(Task::Learn(Arc::clone(neighbours), Arc::clone(volume)));
     }
@@ -104,7 +99,7 @@ impl Prefetch {
         self.start();
     }
 
-    /// Starts the threads unless they run. If none can be started, nothing is decoded ahead.
+    /// If no thread can be started, nothing is decoded ahead.
     fn start(&self) {
         let mut threads = self.threads.lock().unwrap_or_else(PoisonError::into_inner);
         while threads.len() < self.thread_count {

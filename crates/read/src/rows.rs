@@ -21,11 +21,9 @@ const FILES_MIN: usize = 256;
 /// Most files that one thread looks up before results are merged.
 const SHARE_LEN_MAX: usize = 16 << 10;
 
-/// A part of a file and its stored position.
 #[derive(Clone, Copy)]
 pub(crate) struct Row {
     pub(crate) block: BlockRef,
-    /// First byte within the decoded block.
     pub(crate) start: u32,
     pub(crate) len: u32,
     pub(crate) file: u32,
@@ -37,8 +35,7 @@ impl Row {
         block::stored_range(&self.block)
     }
 
-    /// Compares by stored position. Of prefixes of one block the longest comes first: decoding that
-    /// one is enough.
+    /// Sorts the longest of several prefixes of one block first: decoding that one is enough.
     pub(crate) fn by_place(&self, other: &Row) -> Ordering {
         let key = |row: &Row| {
             let block = &row.block;
@@ -49,27 +46,22 @@ impl Row {
     }
 }
 
-/// Position in the list of files.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct At {
-    /// The next file.
     pub(crate) file: usize,
-    /// Position in that file.
     offset: u64,
 }
 
-/// Rows that one thread has looked up.
 #[derive(Default)]
 struct Share {
     rows: Vec<Row>,
     /// Length of the data of each file, or the error of looking it up.
     outcomes: Vec<(usize, Result<u64>)>,
-    /// The first file that is not included.
     next: usize,
 }
 
 impl ReadEngine {
-    /// Looks up the next rows: at least one if any are left, at most [`ROWS_MAX`].
+    /// Returns at least one row if any are left, at most [`ROWS_MAX`].
     pub(crate) fn rows_from(
         &self,
         files: &[Wanted],
@@ -101,7 +93,7 @@ impl ReadEngine {
         Ok(rows)
     }
 
-    /// Looks up files on all threads if there are many, up to the first one with very many rows.
+    /// Stops after the first file with very many rows.
     fn look_up_together(
         &self,
         files: &[Wanted],
@@ -164,8 +156,8 @@ impl ReadEngine {
         share
     }
 
-    /// Adds rows of a file from `from` on, as many as fit. Returns the position to continue at, and
-    /// the length of the data after `from`.
+    /// Adds as many as fit. Returns the position to continue at, and the length of the data after
+    /// `from`.
     fn look_up_file(
         &self,
         file: usize,
@@ -206,7 +198,7 @@ fn announce(sink: &mut impl PieceSink, file: usize, data_len: Result<u64>) -> Re
     Ok(())
 }
 
-/// Adds the rows of an extent, as many as fit; returns the end of the last one in the file.
+/// Adds as many as fit; returns the end of the last one in the file.
 fn push_rows(file: u32, extent: &Extent, rows: &mut Vec<Row>, rows_max: usize) -> u64 {
     let end = extent.offset.saturating_add(extent.len);
     match extent.from {

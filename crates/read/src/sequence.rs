@@ -18,26 +18,21 @@ const IN_ORDER_LEN_MIN: u64 = 512 << 10;
 /// Jumps without sequential reads between them after which a reader counts as random.
 const JUMPS_MIN: u32 = 8;
 
-/// Access pattern of one reader.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Sequence {
-    /// Position of the reader.
     next: u64,
-    /// Position up to which blocks were requested.
     ahead: u64,
     /// Length of read-ahead; 0 for a random reader.
     window: u64,
     /// True if the last read neither continued the one before nor began at the start of the file.
     jumps: bool,
-    /// Bytes read since then.
     passed: u64,
     /// Jumps since the last sequential stretch.
     jump_count: u32,
 }
 
 impl Sequence {
-    /// Records a read of `len` bytes at `offset`; returns the range to decode ahead, at most
-    /// `window_max` bytes.
+    /// Returns the range to decode ahead, at most `window_max` bytes.
     pub(crate) fn read(&mut self, offset: u64, len: u64, file_len: u64, window_max: u64) -> Range<u64> {
         let end = offset.saturating_add(len);
         let is_first = self.next == 0 && offset == 0;
@@ -69,17 +64,15 @@ impl Sequence {
         start..self.ahead
     }
 
-    /// Returns true if the last read was a jump: such reads are mostly small and isolated.
+    /// Such reads are mostly small and isolated.
     pub(crate) fn jumps(&self) -> bool {
         self.jumps
     }
 
-    /// Returns true if the reader jumps again and again.
     pub(crate) fn is_random(&self) -> bool {
         self.jumps && self.jump_count >= JUMPS_MIN
     }
 
-    /// Returns true if the reader has read sequentially for a while.
     pub(crate) fn is_in_order(&self) -> bool {
         self.passed >= IN_ORDER_LEN_MIN
     }

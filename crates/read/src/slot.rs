@@ -19,10 +19,8 @@ const AHEAD: u8 = 1;
 /// Wanted by a reader.
 const WANTED: u8 = 2;
 
-/// A block's decoded bytes, or the attempt to decode it.
 pub(crate) struct Slot {
     place: Place,
-    /// First kind of request.
     interest: AtomicU8,
     /// Bytes used; repeated uses are added.
     used_len: AtomicU64,
@@ -33,9 +31,7 @@ pub(crate) struct Slot {
 #[derive(Default)]
 struct State {
     decoded: Option<Arc<Decoded>>,
-    /// True while an attempt runs.
     busy: bool,
-    /// Number of attempts.
     attempt: u64,
     /// Threads that wait for the current attempt; usually none, and a needless wakeup costs a
     /// system call.
@@ -44,11 +40,8 @@ struct State {
     failed: Option<(u64, BlockRef, Error)>,
 }
 
-/// Immediate answer of a slot.
 pub(crate) enum Answer<'a> {
-    /// The decoded block.
     Decoded(Arc<Decoded>),
-    /// The caller must decode the block.
     Ours(Attempt<'a>),
     /// Another thread is decoding: call [`Slot::wait`] with this attempt.
     Busy(u64),
@@ -69,7 +62,6 @@ impl Slot {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Wakes waiting threads, if there are any.
     fn wake(&self, state: MutexGuard<'_, State>) {
         let is_awaited = state.waiting > 0;
         drop(state);
@@ -82,9 +74,9 @@ impl Slot {
         &self.place
     }
 
-    /// Returns the block or the right to decode it; never waits.
+    /// Never waits.
     ///
-    /// Errors: `Corrupt` if it is decoded to another length than expected.
+    /// Errors: `Corrupt` if the block decodes to another length than expected.
     pub(crate) fn ask(&self, wanted: &BlockRef) -> Result<Answer<'_>> {
         let mut state = self.lock();
         if let Some(decoded) = state.answer(wanted)? {
@@ -102,8 +94,8 @@ impl Slot {
         Attempt { slot: self, is_open: true }
     }
 
-    /// Waits for another thread's attempt and returns the block. `None` if the attempt did not
-    /// serve this request, so the caller asks again.
+    /// `None` if the attempt did not serve this request, so the caller must request the block
+    /// again.
     pub(crate) fn wait(
         &self,
         wanted: &BlockRef,
@@ -124,19 +116,19 @@ impl Slot {
         }
     }
 
-    /// Takes the right to decode the block ahead of need. `None` if it is decoded, or in progress.
+    /// `None` if the block is decoded, or in progress.
     pub(crate) fn take_ahead(&self, wanted: &BlockRef) -> Option<Attempt<'_>> {
         let mut state = self.lock();
         let idle = !state.busy && matches!(state.answer(wanted), Ok(None));
         idle.then(|| self.begin(&mut state))
     }
 
-    /// Marks the block as requested ahead of need; returns true if it was never requested before.
+    /// Returns true if the block was never requested before.
     pub(crate) fn ask_ahead(&self) -> bool {
         self.interest.compare_exchange(UNKNOWN, AHEAD, Ordering::Relaxed, Ordering::Relaxed).is_ok()
     }
 
-    /// Marks the block as wanted; returns true if it was not before.
+    /// Returns true if the block was not wanted before.
     pub(crate) fn want(&self, tally: &Tally) -> bool {
         if self.interest.load(Ordering::Relaxed) == WANTED {
             return false;
@@ -148,18 +140,15 @@ impl Slot {
         before != WANTED
     }
 
-    /// Returns true if the block was requested ahead and is not wanted yet.
     pub(crate) fn is_ahead(&self) -> bool {
         self.interest.load(Ordering::Relaxed) == AHEAD
     }
 
-    /// Returns true if any part of the block is decoded.
     pub(crate) fn is_decoded(&self) -> bool {
         self.lock().decoded.is_some()
     }
 
-    /// Records that `len` of `total` bytes were used and are unlikely to be needed again; returns
-    /// true if these were the last.
+    /// Returns true if these bytes were the last of `total`.
     pub(crate) fn use_up(&self, len: u64, total: u64) -> bool {
         let before = self.used_len.fetch_add(len, Ordering::Relaxed);
         before < total && before.saturating_add(len) >= total
@@ -167,27 +156,23 @@ impl Slot {
 }
 
 impl State {
-    /// Returns the decoded bytes if they are sufficient.
     fn answer(&self, wanted: &BlockRef) -> Result<Option<Arc<Decoded>>> {
         let Some(decoded) = &self.decoded else { return Ok(None) };
         Ok(block::is_enough(decoded, wanted).then(|| Arc::clone(decoded)))
     }
 }
 
-/// The right and the duty to decode a block. Dropped without a result (a panic), it lets others
-/// try.
+/// Right and duty to decode a block. Dropped without a result (a panic), it lets others try.
 pub(crate) struct Attempt<'a> {
     slot: &'a Slot,
     is_open: bool,
 }
 
 impl<'a> Attempt<'a> {
-    /// Returns the slot of the block.
     pub(crate) fn slot(&self) -> &'a Slot {
         self.slot
     }
 
-    /// Passes the result to all waiting threads.
     pub(crate) fn finish(mut self, wanted: &BlockRef, outcome: Result<Decoded>) -> Result<Arc<Decoded>> {
         self.is_open = false;
         let outcome = outcome.map(Arc::new);

@@ -5,6 +5,7 @@ use crate::environment::Environment;
 use crate::no_answer::NoAnswer;
 use crate::transport::{Headers, Method, Transport};
 use jiff::{SignedDuration, Timestamp};
+use packfs_core::schemes::HTTPS;
 use packfs_core::{Error, Result, ResultExt};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -130,9 +131,10 @@ impl Chain {
             (file("AWS_SHARED_CREDENTIALS_FILE", "credentials"), false),
         ] {
             let text = path.and_then(|path| read_file(&path).ok()).unwrap_or_default();
-            let section = match is_config && profile != "default" {
-                true => format!("profile {profile}"),
-                false => profile.clone(),
+            let section = if is_config && profile != "default" {
+                format!("profile {profile}")
+            } else {
+                profile.clone()
             };
             values.extend(section_of(&text, &section));
         }
@@ -210,7 +212,7 @@ impl Chain {
             None => environment.get("AWS_CONTAINER_CREDENTIALS_FULL_URI").unwrap_or_default(),
         };
         let url = parsed(&url, what)?;
-        if url.scheme() != "https" && !url.host_str().is_some_and(is_local) {
+        if url.scheme() != HTTPS && !url.host_str().is_some_and(is_local) {
             let error = Error::usage(format!(
                 "cannot ask for {what}: http:// is for addresses of this machine alone"
             ));

@@ -3,11 +3,12 @@
 use crate::answer::Answer;
 use crate::failure::Failure;
 use crate::fetch::range_header_from;
+use crate::no_answer::NoAnswer;
 use crate::object::Object;
 use crate::options::RemoteOptions;
 use crate::transport::Headers;
 use crate::version::Validator;
-use packfs_core::Result;
+use packfs_core::{Place, Result};
 use std::io::{self, Read};
 use std::time::{Duration, Instant};
 
@@ -40,8 +41,8 @@ impl Download {
     /// Prepares to read the object that a URL names. The first read sends the first request.
     ///
     /// Errors: `Usage` for a wrong URL; `Failed` without a connection because of `--offline`.
-    pub fn new(url: &str, options: RemoteOptions) -> Result<Self> {
-        let object = Object::new(url, options)?;
+    pub fn new<'a>(url: impl Into<Place<'a>>, options: RemoteOptions) -> Result<Self> {
+        let object = Object::new(url.into(), options)?;
         if object.options.is_offline {
             return Err(object.refused("it is read from start to end, and --offline is given"));
         }
@@ -58,7 +59,8 @@ impl Download {
         let action = || format!("cannot read {}", self.object.shown);
         let (body, seen, len) = self.object.persist(action, |_| {
             let (mut body, seen) = self.connected()?;
-            let len = part(&mut body, buf, seen.left(self.at)).map_err(Failure::temporary)?;
+            let len =
+                part(&mut body, buf, seen.left(self.at)).map_err(|none| none.failure("cannot read on"))?;
             Ok((body, seen, len))
         })?;
         (self.body, self.seen) = (Some(body), Some(seen));
@@ -121,14 +123,16 @@ impl Seen {
 }
 
 /// Reads the next bytes; 0 at the end alone.
-fn part(body: &mut Body, buf: &mut [u8], left: Option<u64>) -> Result<usize, String> {
+fn part(body: &mut Body, buf: &mut [u8], left: Option<u64>) -> Result<usize, NoAnswer> {
     loop {
         match body.read(buf) {
-            Ok(0) if left.is_some_and(|left| left > 0) => return Err("the answer ends early".into()),
+            Ok(0) if left.is_some_and(|left| left > 0) => {
+                return Err(NoAnswer::passing("the answer ends early"));
+            }
             Ok(len) => return Ok(len),
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             // Errors of the client speak of sockets and limits, not of the URL.
-            Err(error) => return Err(format!("the answer breaks off: {}", error.kind())),
+            Err(error) => return Err(NoAnswer::broken_off(&error)),
         }
     }
 }

@@ -9,7 +9,8 @@ use crate::plan::{BLOCK_LEN, blocks_of, requests};
 use crate::s3::S3Object;
 use crate::store::Entry;
 use crate::version::{Validator, Version};
-use packfs_core::{Error, Fetched, Image, Result, usize_of};
+use packfs_core::{Error, Fetched, Image, Place, Result, usize_of};
+use std::any::Any;
 use std::collections::{BTreeSet, HashSet, VecDeque};
 use std::ops::Range;
 use std::path::Path;
@@ -96,8 +97,8 @@ impl RemoteImage {
     ///
     /// Errors: `Usage` for a wrong URL; `Io` if the server does not answer; `Failed` if it refuses
     /// access, has no such object, or has no ranges.
-    pub fn open(url: &str, options: RemoteOptions) -> Result<Self> {
-        RemoteImage::of(Object::new(url, options)?)
+    pub fn open<'a>(url: impl Into<Place<'a>>, options: RemoteOptions) -> Result<Self> {
+        RemoteImage::of(Object::new(url.into(), options)?)
     }
 
     /// Opens an object.
@@ -452,6 +453,10 @@ impl Image for RemoteImage {
 
     fn fetched(&self) -> Option<Fetched> {
         Some(self.shared.object.counts.fetched())
+    }
+
+    fn object(&self) -> Option<&dyn Any> {
+        Some(self)
     }
 
     fn name(&self) -> String {

@@ -37,6 +37,7 @@ mod s3;
 mod s3_folder;
 mod s3_signature;
 mod store;
+mod stores;
 mod transport;
 mod version;
 
@@ -44,5 +45,6 @@ pub use download::Download;
 pub use environment::Environment;
 pub use image::RemoteImage;
 pub use options::{RemoteOptions, Retries, TimeLimits};
-pub use s3_folder::{Copied, S3Folder};
+pub use s3_folder::S3Folder;
 pub use store::{Store, Stored, Verified};
+pub use stores::{folder_at, image_at, object_at, reader_at};

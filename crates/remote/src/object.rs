@@ -6,10 +6,10 @@ use crate::options::RemoteOptions;
 use crate::origin::{Origin, without_user};
 use crate::retry;
 use crate::transport::{Headers, Transport};
-use packfs_core::{Error, Fetched, Result, shown_place};
+use packfs_core::schemes::{HTTP, HTTPS};
+use packfs_core::{Error, Fetched, Place, Result};
 use rustix::io::Errno;
 use std::io;
-use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
@@ -76,13 +76,13 @@ impl Counts {
 }
 
 impl Object {
-    /// Parses a URL; no request is sent.
+    /// Returns the object at a place; no request is sent.
     ///
     /// Errors: `Usage`.
-    pub(crate) fn new(url: &str, options: RemoteOptions) -> Result<Self> {
-        let shown = shown_place(Path::new(url));
+    pub(crate) fn new(place: Place<'_>, options: RemoteOptions) -> Result<Self> {
+        let shown = place.shown();
         let transport = Transport::new(&options.limits, &options.environment)?;
-        let origin = Origin::parse(url, &shown, &options, &transport)?;
+        let origin = Origin::parse(place, &shown, &options, &transport)?;
         Ok(Object::of(origin, shown, options, transport, Arc::default()))
     }
 
@@ -220,8 +220,8 @@ impl Object {
         let mut next = from.join(place).map_err(|_| wrong("to something that is no URL"))?;
         without_user(&mut next);
         match (from.scheme(), next.scheme()) {
-            ("https", "http") => Err(wrong("from https:// to http://")),
-            (_, "http" | "https") => Ok(next),
+            (HTTPS, HTTP) => Err(wrong("from https:// to http://")),
+            (_, HTTP | HTTPS) => Ok(next),
             (_, other) => Err(wrong(&format!("to a URL of scheme {other:?}"))),
         }
     }
@@ -269,11 +269,8 @@ impl Object {
                 .hint(self.origin.access_hint()),
             _ => self.refused(format!("the server answers with status {status}; 206 (a range) is needed")),
         };
-        let error = match (&self.origin, region) {
-            (Origin::S3(object), Some(region)) if region != object.region() => error.hint(format!(
-                "the bucket is in region {}: AWS_REGION={0} selects it",
-                packfs_core::printable(region)
-            )),
+        let error = match &self.origin {
+            Origin::S3(object) => object.with_region(error, region),
             _ => error,
         };
         Failure::Final(of_status(error, status))

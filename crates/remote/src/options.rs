@@ -74,12 +74,16 @@ impl Default for RemoteOptions {
 /// Says why a folder is no place for a cache: what another user puts there would be read.
 fn unsafe_cache(dir: &Path) -> Option<&'static str> {
     let found = std::fs::symlink_metadata(dir).ok()?;
-    match () {
-        () if found.is_symlink() => Some("it is a symbolic link"),
-        () if !found.is_dir() => Some("it is no folder"),
-        () if found.uid() != rustix::process::geteuid().as_raw() => Some("another user owns it"),
-        () if found.mode() & 0o022 != 0 => Some("others may write to it"),
-        () => None,
+    if found.is_symlink() {
+        Some("it is a symbolic link")
+    } else if !found.is_dir() {
+        Some("it is no folder")
+    } else if found.uid() != rustix::process::geteuid().as_raw() {
+        Some("another user owns it")
+    } else if found.mode() & 0o022 != 0 {
+        Some("others may write to it")
+    } else {
+        None
     }
 }
 

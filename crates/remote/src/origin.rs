@@ -6,7 +6,8 @@ use crate::options::RemoteOptions;
 use crate::s3::S3Object;
 use crate::transport::{Headers, Transport};
 use ct_codecs::{Base64, Encoder};
-use packfs_core::{Error, Result};
+use packfs_core::schemes::{HTTP, HTTPS, S3};
+use packfs_core::{Error, Place, Result};
 use percent_encoding::percent_decode_str;
 use url::Url;
 
@@ -37,23 +38,21 @@ pub(crate) trait Guarded: Send + Sync {
 }
 
 impl Origin {
-    /// Parses a URL; `shown` is the URL without its secrets.
+    /// Returns the object at a place; `shown` is its URL without secrets.
     ///
-    /// Errors: `Usage` for a URL that is none or has an unknown scheme.
+    /// Errors: `Usage` for a URL that is none or is of no web server or bucket.
     pub(crate) fn parse(
-        text: &str,
+        place: Place<'_>,
         shown: &str,
         options: &RemoteOptions,
         transport: &Transport,
     ) -> Result<Self> {
-        let (scheme, rest) = text.split_once("://").unwrap_or_default();
-        match scheme.to_ascii_lowercase().as_str() {
-            "http" | "https" => Origin::http(text, shown, options),
-            "s3" => Ok(Origin::S3(Box::new(S3Object::parse(rest, shown, &options.environment, transport)?))),
-            other => {
-                let error = Error::usage(format!("cannot open {shown}: unknown scheme {other:?}"));
-                Err(error.hint("known: http://, https://, s3://BUCKET/KEY; ./ before the name of a file"))
-            }
+        if let Some(rest) = place.rest_of(S3) {
+            return Ok(Origin::S3(Box::new(S3Object::parse(rest, shown, &options.environment, transport)?)));
+        }
+        match place.rest_of(HTTP).or(place.rest_of(HTTPS)) {
+            Some(_) => Origin::http(place.text(), shown, options),
+            None => Err(Error::usage(format!("cannot open {shown}: it is no URL of a web server or bucket"))),
         }
     }
 

@@ -1,6 +1,7 @@
 //! Proxies that the environment names, by the scheme of a URL.
 
 use crate::environment::Environment;
+use packfs_core::schemes::HTTPS;
 use packfs_core::{Error, Result};
 use ureq::{Proxy, ProxyProtocol};
 use url::{Host, Url};
@@ -50,7 +51,7 @@ impl Proxies {
         if matches!(url.host(), Some(Host::Ipv4(address)) if address.is_link_local()) {
             return None;
         }
-        let proxy = if url.scheme() == "https" { &self.https } else { &self.http };
+        let proxy = if url.scheme() == HTTPS { &self.https } else { &self.http };
         let uri = url.as_str().parse().ok()?;
         proxy.as_ref().filter(|proxy| !proxy.is_no_proxy(&uri))
     }

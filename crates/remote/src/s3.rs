@@ -116,8 +116,15 @@ impl S3Object {
         self.bucket.object_url(&self.key).as_str().to_owned()
     }
 
-    pub(crate) fn region(&self) -> &str {
-        self.bucket.region()
+    /// Adds advice to an error if the store answers with another region of the bucket.
+    pub(crate) fn with_region(&self, error: Error, answered: Option<&str>) -> Error {
+        match answered {
+            Some(region) if region != self.bucket.region() => {
+                let region = packfs_core::printable(region);
+                error.hint(format!("the bucket is in region {region}: AWS_REGION={region} selects it"))
+            }
+            _ => error,
+        }
     }
 
     pub(crate) fn access_hint(&self) -> String {

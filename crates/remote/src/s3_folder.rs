@@ -13,11 +13,12 @@ use crate::origin::Origin;
 use crate::s3::S3Object;
 use crate::transport::{Headers, Transport};
 use content::Content;
-use packfs_core::{Error, Image, Progress, Result, Stage, shown_place};
+use packfs_core::schemes::S3;
+use packfs_core::{Copied, Error, Image, Place, Progress, Result, Stage, Store};
 use pieces::SENT_LEN;
 use rusty_s3::Method;
 use std::hash::{BuildHasher, RandomState};
-use std::path::Path;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -42,18 +43,6 @@ pub struct S3Folder {
     counts: Arc<Counts>,
 }
 
-/// Range of an object in the same store, which the store copies into a new object.
-pub struct Copied<'a> {
-    /// The object.
-    pub from: &'a RemoteImage,
-    /// Start of the range in it.
-    pub start: u64,
-    /// Start of the range in the new object.
-    pub at: u64,
-    /// Length of the range.
-    pub len: u64,
-}
-
 /// Parameters and headers of a request, each sorted by name.
 #[derive(Default)]
 struct Request<'a> {
@@ -66,25 +55,28 @@ impl S3Folder {
     /// Parses `s3://BUCKET/PREFIX`; no request is sent.
     ///
     /// Errors: `Usage`.
-    pub fn open(url: &str, options: RemoteOptions) -> Result<Self> {
-        let url = url.trim_end_matches('/');
-        let shown = shown_place(Path::new(url));
-        let transport = Transport::new(&options.limits, &options.environment)?;
-        let Origin::S3(place) = Origin::parse(url, &shown, &options, &transport)? else {
+    pub fn open<'a>(url: impl Into<Place<'a>>, options: RemoteOptions) -> Result<Self> {
+        let place = url.into();
+        let shown = place.shown().trim_end_matches('/').to_owned();
+        let Some(rest) = place.rest_of(S3) else {
             let error = Error::usage(format!("cannot open {shown}: it is no place in a bucket"));
             return Err(error.hint("form: s3://BUCKET/PREFIX"));
         };
-        Ok(S3Folder { place: *place, shown, options, transport, counts: Arc::default() })
+        let transport = Transport::new(&options.limits, &options.environment)?;
+        let rest = rest.trim_end_matches('/');
+        let place = S3Object::parse(rest, &shown, &options.environment, &transport)?;
+        Ok(S3Folder { place, shown, options, transport, counts: Arc::default() })
     }
 
     /// Parses `s3://BUCKET/KEY` into a folder and the name of an object in it; no request is sent.
     ///
     /// Errors: `Usage`.
-    pub fn of_object(url: &str, options: RemoteOptions) -> Result<(Self, String)> {
+    pub fn of_object<'a>(url: impl Into<Place<'a>>, options: RemoteOptions) -> Result<(Self, String)> {
+        let url = url.into();
         let mut folder = S3Folder::open(url, options)?;
         let key = folder.place.key().to_owned();
         let (prefix, name) = key.rsplit_once('/').unwrap_or(("", &key));
-        if url.ends_with('/') {
+        if url.text().ends_with('/') {
             let error = Error::usage(format!("{} names no object", folder.shown));
             return Err(error.hint("form: s3://BUCKET/KEY, without a slash at its end"));
         }
@@ -96,120 +88,9 @@ impl S3Folder {
         Ok((folder, name.into()))
     }
 
-    /// Checks that an object can be created: there is none of this name, and the store lets an
-    /// upload begin.
-    ///
-    /// Errors: `AlreadyExists` if there is one, `Failed` if the store refuses, `Io`.
-    pub fn check_creation(&self, name: &str) -> Result<()> {
-        // Those who may write but not read learn of it at the end.
-        if self.has(name).unwrap_or(false) {
-            return Err(self.exists(name));
-        }
-        self.begin(name, "").map(|upload| upload.abort())
-    }
-
-    /// Returns the error for an object that exists.
-    pub fn exists(&self, name: &str) -> Error {
-        let error = Error::already_exists(format!(
-            "cannot write {}: an object of this name exists",
-            self.url(Some(name))
-        ));
-        error.hint("objects are never replaced; another name, or its removal, is needed")
-    }
-
     /// Returns the URL of the folder, or of an object in it.
-    pub fn url(&self, name: Option<&str>) -> String {
+    fn url(&self, name: Option<&str>) -> String {
         name.map_or_else(|| self.shown.clone(), |name| format!("{}/{name}", self.shown))
-    }
-
-    /// Opens an object; `None` if there is none.
-    ///
-    /// Errors: as [`RemoteImage::open`].
-    pub fn image(&self, name: &str) -> Result<Option<RemoteImage>> {
-        if self.has(name)? { RemoteImage::of(self.object(name)).map(Some) } else { Ok(None) }
-    }
-
-    /// Returns the bytes of a small object; `None` if there is none.
-    ///
-    /// Errors: `Io` and `Failed` as [`RemoteImage::open`]; `Corrupt` for more than `len_max` bytes.
-    pub fn get(&self, name: &str, len_max: u64) -> Result<Option<Vec<u8>>> {
-        let object = self.object(name);
-        let action = || format!("cannot read {}", object.shown);
-        object.persist(action, |deadline| {
-            let answer = object.get(&Headers::new(), deadline)?;
-            match answer.status {
-                200 => {}
-                404 => return self.missing("read", name, answer).map(|()| None),
-                _ => return Err(object.failure(&answer)),
-            }
-            if answer.content_len().is_some_and(|len| len > len_max) {
-                let fault = format!("more than {len_max} bytes");
-                return Err(Error::corrupt(&object.shown, fault).into());
-            }
-            answer.small_body(len_max).map(Some).map_err(Failure::temporary)
-        })
-    }
-
-    /// Creates an object of the bytes of an image. Returns false, and changes nothing, if there is
-    /// one of this name. Objects of more than 16 MiB are sent in parts, four at a time, which the
-    /// store joins at the end.
-    ///
-    /// Errors: `Failed` if the store refuses, `Io`, `Limit` for more than a store takes,
-    /// `Cancelled`, those of reading the image.
-    pub fn create(&self, name: &str, image: &dyn Image, progress: &dyn Progress) -> Result<bool> {
-        Ok(self.create_with(name, image, &[], progress)?.is_some())
-    }
-
-    /// Creates an object as [`S3Folder::create`]. Long ranges are copied by the store, and not read
-    /// from the image; they are in the order of their place, and do not overlap. Returns the number
-    /// of bytes that the store copied; `None` if there is another object of this name.
-    ///
-    /// Errors: as [`S3Folder::create`]; `Failed` if an object that is copied has changed.
-    pub fn create_with(
-        &self,
-        name: &str,
-        image: &dyn Image,
-        copied: &[Copied<'_>],
-        progress: &dyn Progress,
-    ) -> Result<Option<u64>> {
-        progress.begin(Stage::Upload, 0, image.len());
-        let mark = format!("{:016x}", RandomState::new().hash_one(std::process::id()));
-        if image.len() > SENT_LEN {
-            return self.create_in_parts(name, &mark, image, copied, progress);
-        }
-        let headers = [ONLY_NEW, (MARK, &*mark)];
-        let mut is_unsure = false;
-        let is_new = self.persist("write", name, |deadline| {
-            let body = Content::Part { image, range: 0..image.len(), progress };
-            let request = Request { headers: &headers, body, ..Request::default() };
-            let was_unsure = std::mem::replace(&mut is_unsure, true);
-            let answer = self.send(Method::Put, name, &request, deadline)?;
-            match answer.status {
-                200..=204 => Ok(true),
-                412 => Ok(was_unsure && self.mark_of(name)?.is_some_and(|found| found == mark)),
-                _ => Err(self.refusal("write", name, answer)),
-            }
-        })?;
-        if is_new && let Err(changed) = image.check_unchanged() {
-            self.remove(name)?;
-            return Err(changed);
-        }
-        progress.advance(0, 0, image.len());
-        Ok(is_new.then_some(0))
-    }
-
-    /// Removes an object, if there is one.
-    ///
-    /// Errors: `Failed` if the store refuses, `Io`.
-    pub fn remove(&self, name: &str) -> Result<()> {
-        self.persist("remove", name, |deadline| {
-            let answer = self.send(Method::Delete, name, &Request::default(), deadline)?;
-            match answer.status {
-                200..=204 => Ok(()),
-                404 => self.missing("remove", name, answer),
-                _ => Err(self.refusal("remove", name, answer)),
-            }
-        })
     }
 
     fn has(&self, name: &str) -> Result<bool> {
@@ -303,12 +184,95 @@ impl S3Folder {
             501 => error.hint("the store cannot create objects on a condition (If-None-Match), as is needed"),
             _ => error,
         };
-        Failure::Final(match region {
-            Some(region) if region != self.place.region() => error.hint(format!(
-                "the bucket is in region {}: AWS_REGION={0} selects it",
-                packfs_core::printable(&region)
-            )),
-            _ => error,
+        Failure::Final(self.place.with_region(error, region.as_deref()))
+    }
+}
+
+impl Store for S3Folder {
+    fn name(&self) -> String {
+        self.url(None)
+    }
+
+    fn place(&self, name: &str) -> PathBuf {
+        self.url(Some(name)).into()
+    }
+
+    fn open(&self, name: &str) -> Result<Option<Arc<dyn Image>>> {
+        if !self.has(name)? {
+            return Ok(None);
+        }
+        Ok(Some(Arc::new(RemoteImage::of(self.object(name))?)))
+    }
+
+    fn get(&self, name: &str, len_max: u64) -> Result<Option<Vec<u8>>> {
+        let object = self.object(name);
+        let action = || format!("cannot read {}", object.shown);
+        object.persist(action, |deadline| {
+            let answer = object.get(&Headers::new(), deadline)?;
+            match answer.status {
+                200 => {}
+                404 => return self.missing("read", name, answer).map(|()| None),
+                _ => return Err(object.failure(&answer)),
+            }
+            if answer.content_len().is_some_and(|len| len > len_max) {
+                let fault = format!("more than {len_max} bytes");
+                return Err(Error::corrupt(&object.shown, fault).into());
+            }
+            answer.small_body(len_max).map(Some).map_err(Failure::temporary)
+        })
+    }
+
+    // Objects of more than 16 MiB are sent in parts, four at a time, which the store joins.
+    fn create(
+        &self,
+        name: &str,
+        image: &dyn Image,
+        copied: &[Copied<'_>],
+        progress: &dyn Progress,
+    ) -> Result<Option<u64>> {
+        progress.begin(Stage::Upload, 0, image.len());
+        let mark = format!("{:016x}", RandomState::new().hash_one(std::process::id()));
+        if image.len() > SENT_LEN {
+            return self.create_in_parts(name, &mark, image, copied, progress);
+        }
+        let headers = [ONLY_NEW, (MARK, &*mark)];
+        let mut is_unsure = false;
+        let is_new = self.persist("write", name, |deadline| {
+            let body = Content::Part { image, range: 0..image.len(), progress };
+            let request = Request { headers: &headers, body, ..Request::default() };
+            let was_unsure = std::mem::replace(&mut is_unsure, true);
+            let answer = self.send(Method::Put, name, &request, deadline)?;
+            match answer.status {
+                200..=204 => Ok(true),
+                412 => Ok(was_unsure && self.mark_of(name)?.is_some_and(|found| found == mark)),
+                _ => Err(self.refusal("write", name, answer)),
+            }
+        })?;
+        if is_new && let Err(changed) = image.check_unchanged() {
+            self.remove(name)?;
+            return Err(changed);
+        }
+        progress.advance(0, 0, image.len());
+        Ok(is_new.then_some(0))
+    }
+
+    // The store lets an upload begin.
+    fn check_creation(&self, name: &str) -> Result<()> {
+        // Those who may write but not read learn of it at the end.
+        if self.has(name).unwrap_or(false) {
+            return Err(self.exists(name));
+        }
+        self.begin(name, "").map(|upload| upload.abort())
+    }
+
+    fn remove(&self, name: &str) -> Result<()> {
+        self.persist("remove", name, |deadline| {
+            let answer = self.send(Method::Delete, name, &Request::default(), deadline)?;
+            match answer.status {
+                200..=204 => Ok(()),
+                404 => self.missing("remove", name, answer),
+                _ => Err(self.refusal("remove", name, answer)),
+            }
         })
     }
 }

@@ -6,10 +6,10 @@
 use crate::credentials::Keys;
 use hmac::{Hmac, KeyInit, Mac};
 use jiff::Timestamp;
+use packfs_core::to_hex;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
-use std::fmt::Write;
 use url::{Position, Url};
 
 const ALGORITHM: &str = "AWS4-HMAC-SHA256";
@@ -61,11 +61,11 @@ fn authorization<'a>(
     let request = format!("{method}\n{path}\n{query}\n{lines}\n{names}\n{payload}");
     let day = date.get(..8).unwrap_or(date);
     let scope = format!("{day}/{region}/s3/aws4_request");
-    let text = format!("{ALGORITHM}\n{date}\n{scope}\n{}", hex(&Sha256::digest(request.as_bytes())));
+    let text = format!("{ALGORITHM}\n{date}\n{scope}\n{}", to_hex(&Sha256::digest(request.as_bytes())));
     let first = format!("AWS4{}", keys.secret).into_bytes();
     let parts = [day, region, "s3", "aws4_request", &text];
     let signature = parts.iter().fold(first, |key, part| mac(&key, part.as_bytes()));
-    let (key, signature) = (&keys.key, hex(&signature));
+    let (key, signature) = (&keys.key, to_hex(&signature));
     format!("{ALGORITHM} Credential={key}/{scope},SignedHeaders={names},Signature={signature}")
 }
 
@@ -74,14 +74,6 @@ fn mac(key: &[u8], text: &[u8]) -> Vec<u8> {
     let Ok(mut mac) = Hmac::<Sha256>::new_from_slice(key) else { return Vec::new() };
     mac.update(text);
     mac.finalize().into_bytes().to_vec()
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::new(), |mut text, byte| {
-        // Writing to a string does not fail.
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
 }
 
 #[cfg(test)]
@@ -97,7 +89,7 @@ mod tests {
             expires: None,
         };
         let date = "20130524T000000Z";
-        let empty = hex(&Sha256::digest(b""));
+        let empty = to_hex(&Sha256::digest(b""));
         let all = |more: &[(&'static str, &'static str)]| -> BTreeMap<&str, String> {
             let mut all = BTreeMap::from([(PAYLOAD, empty.clone()), ("x-amz-date", date.to_owned())]);
             all.extend(more.iter().map(|(name, value)| (*name, (*value).to_owned())));

@@ -15,7 +15,6 @@ use std::collections::BTreeMap;
 /// Number of `fchmodat2` on every architecture (asm-generic/unistd.h), which libc lacks for some.
 const FCHMODAT2: i64 = 452;
 
-/// Calls allowed with any arguments.
 const ALLOWED: &[i64] = &[
     // Open files, or files reached by name, which Landlock restricts.
     libc::SYS_read,
@@ -162,7 +161,7 @@ const SYSTEM_V: &[i64] = &[
     libc::SYS_semtimedop,
 ];
 
-/// Calls of a server whose socket listens already; a network is still not reached from here.
+/// Calls of a server with listening sockets; a network still cannot be reached.
 const SERVING: &[i64] = &[
     libc::SYS_accept4,
     libc::SYS_getpeername,
@@ -190,7 +189,7 @@ const IOCTLS: &[u64] = &[
     0x1268,      // BLKSSZGET
 ];
 
-/// Restricts all threads; returns the reason if the kernel cannot.
+/// Returns the reason if the kernel cannot restrict calls.
 pub(crate) fn restrict(sandbox: &Sandbox) -> Result<Option<String>> {
     let Ok(arch) = TargetArch::try_from(std::env::consts::ARCH) else {
         return Ok(Some("packfs has no list of calls for this machine".into()));

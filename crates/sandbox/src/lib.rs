@@ -103,7 +103,7 @@ impl Sandbox {
         self
     }
 
-    /// Allows accepting connections at sockets that listen already.
+    /// Allows accepting connections at listening sockets.
     #[must_use]
     pub fn serves(mut self) -> Self {
         self.serves = true;

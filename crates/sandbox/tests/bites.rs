@@ -117,7 +117,7 @@ fn files_programs_and_networks_are_out_of_reach() {
 
 #[test]
 fn it_holds_without_privileges_too() {
-    as_nobody("it_holds_without_privileges_too", || {
+    as_nobody(|| {
         let folder = folder();
         if apply(&reach(folder.path())).is_some() {
             nothing_else_is_reached(folder.path());

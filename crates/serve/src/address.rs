@@ -6,25 +6,23 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, percent_e
 /// Bytes of a path that need no escape (RFC 3986, unreserved).
 const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
-/// Returns the path in the image that a URL's path names; `None` if it can name none.
+/// `None` if the path is invalid.
 pub(crate) fn image_path(path: &str) -> Option<ImagePath> {
     let bytes: Vec<u8> = percent_decode_str(path).collect();
     ImagePath::parse(&bytes).ok()
 }
 
-/// Returns a name as a part of a URL's path.
 pub(crate) fn segment(name: &[u8]) -> String {
     percent_encode(name, ESCAPED).to_string()
 }
 
-/// Returns the URL's path of a directory.
 pub(crate) fn of_directory(path: &ImagePath) -> String {
     let names = path.names().map(|name| format!("/{}", segment(name.as_bytes())));
     names.collect::<String>() + "/"
 }
 
-/// Returns true if a request to this machine alone may name this host. A page of another site whose
-/// name was made to lead here names that site (DNS rebinding).
+/// A loopback server answers only such hosts: a page of another site whose name was pointed here
+/// names that site (DNS rebinding).
 pub(crate) fn is_this_machine(host: &str) -> bool {
     let name = match host.strip_prefix('[') {
         Some(rest) => rest.split(']').next().unwrap_or_default(),

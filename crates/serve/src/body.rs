@@ -1,4 +1,4 @@
-//! Bodies that are read from an image piece by piece, whenever the connection takes the next one.
+//! Bodies that are read from an image piece by piece, as fast as the connection accepts them.
 
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
@@ -10,46 +10,41 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use tokio::task::JoinHandle;
 
-/// Bytes of a file that are sent at a time.
 const PIECE_LEN: u64 = 256 << 10;
 
-/// Origin of the pieces of a body.
 pub(crate) trait Pieces: Send + 'static {
-    /// Returns the next piece; `None` at the end. It may wait for the image.
+    /// `None` at the end. May wait for the image.
     fn next(&mut self) -> Result<Option<Bytes>>;
 }
 
-/// Receiver of errors that end a body early, which a client sees as a short one.
+/// Errors that end a body early appear to a client only as a short body.
 pub(crate) type OnFault = Arc<dyn Fn(&Error) + Send + Sync>;
 
 type Step = (Box<dyn Pieces>, Result<Option<Bytes>>);
 
-/// A body.
 pub(crate) struct PieceBody {
-    /// Piece that was read before the answer began, so that a fault could still change it.
+    /// Read before the answer began, so that a fault could still change it.
     first: Option<Bytes>,
-    /// Origin of further pieces, while no thread has it.
+    /// `None` while a thread has it.
     pieces: Option<Box<dyn Pieces>>,
     running: Option<JoinHandle<Step>>,
-    /// Length of the rest, if it is known.
     len: Option<u64>,
     on_fault: OnFault,
 }
 
 impl PieceBody {
-    /// Creates a body of bytes in memory.
     pub(crate) fn of_bytes(bytes: impl Into<Bytes>, on_fault: OnFault) -> Self {
         let first = bytes.into();
         let len = Some(first.len() as u64);
         PieceBody { first: Some(first), pieces: None, running: None, len, on_fault }
     }
 
-    /// Creates the body of an answer to HEAD, whose length is that of another answer.
+    /// The body of an answer to HEAD, with the length of the omitted one.
     pub(crate) fn omitted(on_fault: OnFault) -> Self {
         PieceBody { first: None, pieces: None, running: None, len: None, on_fault }
     }
 
-    /// Creates a body of pieces, of `len` bytes in all if that is known.
+    /// `len` is the total length, if known.
     ///
     /// Errors: those of the first piece.
     pub(crate) fn of_pieces(mut pieces: impl Pieces, len: Option<u64>, on_fault: OnFault) -> Result<Self> {
@@ -102,13 +97,9 @@ impl Body for PieceBody {
     }
 }
 
-/// Part of a file.
 pub(crate) struct FilePieces {
-    /// The file.
     pub file: FileReader,
-    /// Offset of the next piece.
     pub at: u64,
-    /// End of the part.
     pub end: u64,
 }
 

@@ -1,29 +1,26 @@
-//! Conditions of a request, and the part of a file that it wants (RFC 9110, sections 13 and 14).
+//! Conditions of a request, and the requested part of a file (RFC 9110, sections 13 and 14).
 
 use hyper::header::{self, HeaderMap, HeaderName};
 use std::ops::Range;
 use std::time::SystemTime;
 
-/// Identity of what is sent, as the client may know it.
 pub(crate) struct Version {
     /// Strong entity tag, with its quotes.
     pub etag: String,
-    /// Time of the last change, in whole seconds; `None` if it cannot be expressed.
+    /// Whole seconds; `None` if it cannot be represented.
     pub modified: Option<SystemTime>,
 }
 
-/// Part of a representation that is sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Wanted {
-    /// All bytes.
     Whole,
-    /// These bytes (206).
+    /// 206.
     Part(Range<u64>),
-    /// Nothing: the client has them (304).
+    /// 304.
     NotModified,
-    /// Nothing: the client expects another version (412).
+    /// 412.
     OtherVersion,
-    /// Nothing: it ends before the range begins (416).
+    /// 416.
     BeyondEnd,
 }
 
@@ -67,13 +64,13 @@ fn text(headers: &HeaderMap, name: HeaderName) -> Option<&str> {
     headers.get(name)?.to_str().ok()
 }
 
-/// Returns the values of a list that may come in several fields.
+/// A list may be in several fields.
 fn joined(headers: &HeaderMap, name: HeaderName) -> Option<String> {
     let values: Vec<&str> = headers.get_all(name).iter().filter_map(|value| value.to_str().ok()).collect();
     (!values.is_empty()).then(|| values.join(","))
 }
 
-/// Finds an entity tag in a list. Ours have no commas, so that a cut at commas is exact for them.
+/// Our tags have no commas, so splitting at commas is exact for them.
 fn has_tag(list: &str, etag: &str, weakly: bool) -> bool {
     list.split(',').map(str::trim).any(|tag| {
         let tag = if weakly { tag.strip_prefix("W/").unwrap_or(tag) } else { tag };
@@ -81,8 +78,7 @@ fn has_tag(list: &str, etag: &str, weakly: bool) -> bool {
     })
 }
 
-/// Parses a range of bytes. `None` if it is none, or several, which may be ignored; `Some(None)` if
-/// no byte is in it.
+/// `None` without a single range, which may be ignored; `Some(None)` for an empty one.
 fn parse(text: &str, len: u64) -> Option<Option<Range<u64>>> {
     let (unit, range) = text.split_once('=')?;
     if !unit.trim().eq_ignore_ascii_case("bytes") {
@@ -91,7 +87,7 @@ fn parse(text: &str, len: u64) -> Option<Option<Range<u64>>> {
     let (first, last) = range.trim().split_once('-')?;
     let number = |text: &str| {
         let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-        // A number that no file reaches.
+        // Exceeds the length of any file.
         digits.then(|| text.parse::<u64>().unwrap_or(u64::MAX))
     };
     if first.is_empty() {

@@ -1,4 +1,4 @@
-//! Connections by the address of their client: none can keep the others out.
+//! Limits of connections for each client address, so that no client can block the others.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv6Addr};
@@ -7,12 +7,11 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 /// Most connections that are served at a time; further ones wait.
 const SERVED_MAX: usize = 256;
-/// Most of them from one address.
+/// Most connections served for one address.
 const SERVED_OF_ONE_MAX: usize = SERVED_MAX / 4 * 3;
-/// Most connections from one address, with those that wait; further ones are closed.
+/// Most connections of one address, including waiting ones; further ones are closed.
 const OPEN_OF_ONE_MAX: usize = 2 * SERVED_OF_ONE_MAX;
 
-/// All clients that have connections.
 pub(crate) struct Guests {
     places: Arc<Semaphore>,
     by_address: Mutex<HashMap<IpAddr, Guest>>,
@@ -23,14 +22,13 @@ struct Guest {
     places: Arc<Semaphore>,
 }
 
-/// A connection that is open.
 pub(crate) struct Visit {
     guests: Arc<Guests>,
     address: IpAddr,
     own_places: Arc<Semaphore>,
 }
 
-/// A connection that may be served, until this is dropped.
+/// Permits of a served connection, until dropped.
 pub(crate) type Place = Vec<OwnedSemaphorePermit>;
 
 impl Guests {
@@ -39,7 +37,7 @@ impl Guests {
         Arc::new(Guests { places, by_address: Mutex::default() })
     }
 
-    /// Lets a connection in; `None` if its address has too many.
+    /// `None` if the address has too many connections.
     pub(crate) fn admit(self: &Arc<Self>, address: IpAddr) -> Option<Visit> {
         let address = network(address);
         let mut by_address = self.by_address();
@@ -59,11 +57,11 @@ impl Guests {
 }
 
 impl Visit {
-    /// Waits for a place among those of its address, then among all.
+    /// Waits for a permit of the address, then for one of the server.
     pub(crate) async fn place(&self) -> Place {
         let mut place = Vec::with_capacity(2);
         for places in [&self.own_places, &self.guests.places] {
-            // Neither is ever closed.
+            // The semaphores are never closed.
             place.extend(Arc::clone(places).acquire_owned().await.ok());
         }
         place
@@ -82,7 +80,7 @@ impl Drop for Visit {
     }
 }
 
-/// Returns what counts as one address: with IPv6, a client has a whole network of them.
+/// Maps an IPv6 address to its network, because a client has all of its addresses.
 fn network(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(address) => Ipv6Addr::from_bits(address.to_bits() >> 64 << 64).into(),

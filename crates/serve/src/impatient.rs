@@ -1,4 +1,4 @@
-//! A connection whose client has to take what is sent.
+//! A connection whose client must accept data in time.
 
 use hyper::rt::{Read, ReadBufCursor, Write};
 use std::future::Future;
@@ -8,11 +8,10 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 use tokio::time::{Sleep, sleep};
 
-/// Ends with an error once nothing could be written for some time.
+/// Fails once no byte could be written for some time.
 pub(crate) struct Impatient<T> {
     io: T,
     patience: Duration,
-    /// Set while a write waits.
     end: Option<Pin<Box<Sleep>>>,
 }
 

@@ -1,10 +1,10 @@
 //! A read-only HTTP server over an opened image: files with ranges and entity tags, directories as
 //! pages and as JSON.
 //!
-//! A request becomes an answer in `site.rs`, on a thread that may wait for the image;
-//! `conditions.rs` decides by the rules of RFC 9110 which part of a file is sent; `server.rs` moves
-//! bytes. A client that reads slowly holds one connection and at most one piece of a file, and no
-//! thread; one that reads nothing is left, and none can hold all connections.
+//! `site.rs` answers a request, on a thread that may wait for the image; `conditions.rs` decides by
+//! RFC 9110 which part of a file is sent; `server.rs` transfers bytes. A client that reads slowly
+//! holds one connection and at most one piece of a file, and no thread; one that reads nothing is
+//! disconnected, and none can hold all connections.
 #![forbid(unsafe_code)]
 
 mod address;

@@ -1,4 +1,4 @@
-//! A directory as a page and as JSON, some entries at a time, however many it has.
+//! A directory as a page and as JSON, sent in parts, however many entries it has.
 
 use crate::address::segment;
 use crate::body::Pieces;
@@ -10,7 +10,6 @@ use packfs_page::{STYLE, escape};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-/// Entries of a piece.
 const ENTRIES_AT_ONCE: usize = 500;
 
 /// Style of listings, beyond that of all pages.
@@ -21,7 +20,6 @@ td.figure { overflow-wrap: normal; }
 nav { margin: .25rem 0 1rem; font-size: 1.1rem; overflow-wrap: anywhere; }
 ";
 
-/// Form of a listing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Form {
     Html,
@@ -29,7 +27,6 @@ pub(crate) enum Form {
 }
 
 impl Form {
-    /// Returns the content type.
     pub(crate) fn content_type(self) -> &'static str {
         match self {
             Form::Html => "text/html; charset=utf-8",
@@ -38,15 +35,13 @@ impl Form {
     }
 }
 
-/// Progress of a listing.
 enum Stage {
     Begin,
-    /// Entries from here on; true before the first.
+    /// The flag is true before the first entry.
     Entries(DirCursor, bool),
     End,
 }
 
-/// A listing.
 pub(crate) struct Listing {
     image: Arc<Opened>,
     options: Arc<SiteOptions>,
@@ -57,7 +52,7 @@ pub(crate) struct Listing {
 }
 
 impl Listing {
-    /// Creates the listing of a directory, which has this path in the request.
+    /// `path` is that of the request.
     pub(crate) fn new(
         image: Arc<Opened>,
         options: Arc<SiteOptions>,
@@ -90,7 +85,6 @@ impl Listing {
         )
     }
 
-    /// Returns the path as links to each directory on it.
     fn crumbs(&self) -> String {
         let depth = self.path.names().count();
         let mut crumbs = format!("<a href=\"{}\">/</a>", up(depth));
@@ -185,7 +179,7 @@ impl Pieces for Listing {
     }
 }
 
-/// Returns the relative address of the directory so many levels up.
+/// Relative address of the directory `levels` up.
 fn up(levels: usize) -> String {
     if levels == 0 { "./".into() } else { "../".repeat(levels) }
 }

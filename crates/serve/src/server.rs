@@ -1,5 +1,3 @@
-//! Connections: accepting, serving, and ending them.
-
 use crate::guests::Guests;
 use crate::impatient::Impatient;
 use crate::options::SiteOptions;
@@ -20,20 +18,19 @@ use std::time::Duration;
 use tokio::net::TcpStream;
 use tokio::sync::Notify;
 
-/// Most threads that wait for the image.
 const READERS_MAX: usize = 32;
-/// Time within which a client must send the head of a request.
+/// Time limit for the head of a request.
 const HEAD_TIME: Duration = Duration::from_secs(20);
-/// Time within which a client must take some of what is sent.
+/// Time limit for a client to accept data.
 const WRITE_TIME: Duration = Duration::from_secs(30);
 /// Longest head of a request, in bytes.
 const HEAD_LEN_MAX: usize = 64 << 10;
-/// Time that answers have to end once the server is stopped.
+/// Time limit for answers after the server is stopped.
 const END_TIME: Duration = Duration::from_secs(5);
-/// Pause after a connection could not be accepted, for lack of descriptors for example.
+/// Pause after a connection could not be accepted, for example for lack of descriptors.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// A server that is bound to an address.
+/// Server that is bound to an address.
 pub struct Server {
     listener: TcpListener,
     address: SocketAddr,
@@ -45,16 +42,16 @@ pub struct Server {
 pub struct Stopper(Arc<Notify>);
 
 impl Stopper {
-    /// Stops the server: no further connection is accepted, and answers that were begun have five
-    /// seconds to end.
+    /// Stops the server: it accepts no further connection, and current answers have five seconds to
+    /// end.
     pub fn stop(&self) {
         self.0.notify_one();
     }
 }
 
 impl Server {
-    /// Binds a server to an address; port 0 is any free one. Clients may connect, and wait until
-    /// [`Server::run`] answers them.
+    /// Binds a server to an address; port 0 selects any free one. Clients may connect, and wait
+    /// until [`Server::run`] answers them.
     ///
     /// ```no_run
     /// # fn main() -> packfs::Result<()> {
@@ -70,7 +67,7 @@ impl Server {
     /// # }
     /// ```
     ///
-    /// Errors: `Io` if the address is in use, or not this machine's.
+    /// Errors: `Io` if the address is in use, or not of this machine.
     pub fn bind(address: SocketAddr) -> Result<Server> {
         let cannot = || format!("cannot listen on {address}");
         let listener = TcpListener::bind(address).or_io(cannot)?;
@@ -88,8 +85,8 @@ impl Server {
         Stopper(Arc::clone(&self.stopped))
     }
 
-    /// Serves an image until the server is stopped. Faults of single connections end these only.
-    /// Bound to a loopback address, it answers only requests that name this machine as their host.
+    /// Serves an image until the server is stopped. Faults of a connection end only that one. Bound
+    /// to a loopback address, it answers only requests that name this machine as their host.
     ///
     /// Errors: `Io` if the runtime cannot start.
     pub fn run(self, image: impl Into<Arc<Opened>>, options: SiteOptions) -> Result<()> {
@@ -103,7 +100,7 @@ impl Server {
             accept(&listener, &site, &self.stopped).await;
             Ok::<(), Error>(())
         })?;
-        // A thread may still wait for an image that is far away.
+        // A thread may still wait for a remote image.
         runtime.shutdown_background();
         Ok(())
     }
@@ -126,7 +123,7 @@ async fn accept(listener: &tokio::net::TcpListener, site: &Arc<Site>, stopped: &
                 let connection = connections.watch(connection(stream, Arc::clone(site)));
                 tokio::spawn(async move {
                     let _place = visit.place().await;
-                    // A client that leaves is none of our faults.
+                    // A client may disconnect at any time.
                     let _ = connection.await;
                 });
             }
@@ -136,7 +133,6 @@ async fn accept(listener: &tokio::net::TcpListener, site: &Arc<Site>, stopped: &
     let _ = tokio::time::timeout(END_TIME, connections.shutdown()).await;
 }
 
-/// Returns the future that serves one connection.
 fn connection(
     stream: TcpStream,
     site: Arc<Site>,

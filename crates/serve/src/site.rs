@@ -1,4 +1,4 @@
-//! The image as a site: what each path answers.
+//! The image as a site: the answer for each path.
 
 use crate::address::{image_path, is_this_machine, of_directory};
 use crate::body::{FilePieces, OnFault, PieceBody};
@@ -11,22 +11,19 @@ use packfs::{Error, ErrorKind, ImagePath, Inode, InodeId, InodeKind, Opened, Res
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-/// Scripts of a file in the image must not run as if they were this site's.
+/// Prevents scripts of a file in the image from running as this site's.
 const FILE_POLICY: &str = "sandbox";
 /// Listings have no scripts.
 const LISTING_POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; \
                               form-action 'none'; frame-ancestors 'none'";
 
-/// The site of an image.
 pub(crate) struct Site {
     image: Arc<Opened>,
     options: Arc<SiteOptions>,
     on_fault: OnFault,
-    /// True if only this machine reaches the server.
     is_local: bool,
 }
 
-/// Answer to a request.
 pub(crate) type Answer = Response<PieceBody>;
 
 impl Site {
@@ -36,7 +33,7 @@ impl Site {
         Site { image, options, on_fault: Arc::new(move |error| (told.on_fault)(error)), is_local }
     }
 
-    /// Answers a request; waits for the image.
+    /// Waits for the image.
     pub(crate) fn answer(&self, request: &Request<()>) -> Answer {
         let head = request.method() == Method::HEAD;
         if !head && request.method() != Method::GET {
@@ -172,7 +169,7 @@ impl Site {
             set(&mut answer, header::LAST_MODIFIED, &httpdate::fmt_http_date(modified));
         }
         set(&mut answer, header::ACCEPT_RANGES, "bytes");
-        // Another image may be served here next.
+        // Another image may be served at this address later.
         set(&mut answer, header::CACHE_CONTROL, "no-cache");
         set(&mut answer, header::X_CONTENT_TYPE_OPTIONS, "nosniff");
         answer
@@ -186,7 +183,7 @@ impl Site {
         answer
     }
 
-    /// Returns the answer if answering has panicked.
+    /// Replaces the answer after a panic.
     pub(crate) fn panicked() -> Answer {
         let mut answer = Response::new(PieceBody::of_bytes("", Arc::new(|_| {})));
         *answer.status_mut() = StatusCode::INTERNAL_SERVER_ERROR;
@@ -195,7 +192,7 @@ impl Site {
 
     fn failed(&self, error: &Error) -> Answer {
         let status = match error.kind() {
-            // "Failed" is a name on the way that is no directory, or a loop of links.
+            // "Failed" is a path through a file, or a loop of links.
             ErrorKind::NotFound | ErrorKind::Failed => StatusCode::NOT_FOUND,
             _ => {
                 (self.on_fault)(error);
@@ -206,8 +203,7 @@ impl Site {
     }
 }
 
-/// Returns the form of a listing that a request prefers: JSON with `?json`, or where it is accepted
-/// and pages are not.
+/// JSON with `?json`, or if the client accepts JSON and not HTML.
 fn form(request: &Request<()>) -> Form {
     let asks = request.uri().query().is_some_and(|query| query.split('&').any(|part| part == "json"));
     let accept = request.headers().get(header::ACCEPT).and_then(|accept| accept.to_str().ok());
@@ -215,7 +211,6 @@ fn form(request: &Request<()>) -> Form {
     if asks || (accepts("application/json") && !accepts("text/html")) { Form::Json } else { Form::Html }
 }
 
-/// Returns the content type that a file's name tells.
 fn content_type(path: &ImagePath) -> &'static str {
     let name = path.file_name().map(|name| String::from_utf8_lossy(name.as_bytes()).into_owned());
     let extension = name.as_deref().and_then(|name| name.rsplit_once('.')).map(|(_, extension)| extension);
@@ -227,7 +222,7 @@ fn content_type(path: &ImagePath) -> &'static str {
 }
 
 fn set(answer: &mut Answer, name: HeaderName, value: &str) {
-    // All values are ASCII of ours: paths in them are percent-encoded.
+    // All values are ASCII: paths in them are percent-encoded.
     if let Ok(value) = HeaderValue::from_str(value) {
         answer.headers_mut().insert(name, value);
     }

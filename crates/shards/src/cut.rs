@@ -8,7 +8,7 @@ use crate::cuts::{Cut, SHARDS_MAX, Shards};
 use crate::links::Links;
 use crate::plan::PlannedShard;
 use crate::{entry, list};
-use packfs_core::json::hex;
+use packfs_core::to_hex;
 use packfs_core::{Error, FileType, ImagePath, Result, ResultExt};
 use packfs_source::{ListedEntry, Prober, Surveyed};
 use sha2::{Digest, Sha256};
@@ -245,7 +245,7 @@ impl<'a> Cutter<'a> {
         let rows = self
             .lists
             .into_iter()
-            .map(|list| PlannedShard { list_sha256: hex(&list.hash.finalize()), ..list.row });
+            .map(|list| PlannedShard { list_sha256: to_hex(&list.hash.finalize()), ..list.row });
         Ok((rows.collect(), self.links))
     }
 }

@@ -1,6 +1,6 @@
 //! SHA-256 of files: of all bytes, and of both ends.
 
-use packfs_core::json::hex;
+use packfs_core::to_hex;
 use packfs_core::{Error, Image, Progress, Result, Stage};
 use sha2::{Digest, Sha256};
 
@@ -22,7 +22,7 @@ pub struct Ends {
 
 /// Returns the SHA-256 of bytes, in hexadecimal.
 pub(crate) fn of_bytes(bytes: &[u8]) -> String {
-    hex(&Sha256::digest(bytes))
+    to_hex(&Sha256::digest(bytes))
 }
 
 /// Returns the SHA-256 of a file, in hexadecimal.
@@ -41,7 +41,7 @@ pub fn digest_of(file: &dyn Image, progress: &dyn Progress) -> Result<String> {
         at += read;
         progress.advance(0, read, 0);
     }
-    Ok(hex(&hash.finalize()))
+    Ok(to_hex(&hash.finalize()))
 }
 
 /// Returns the length of a file, and the SHA-256 of its ends.
@@ -53,7 +53,7 @@ pub fn ends_of(file: &dyn Image) -> Result<Ends> {
     add(&mut hash, file, 0, size.min(END_LEN))?;
     let last = size.saturating_sub(END_LEN).max(size.min(END_LEN));
     add(&mut hash, file, last, size - last)?;
-    Ok(Ends { size, sha256: hex(&hash.finalize()) })
+    Ok(Ends { size, sha256: to_hex(&hash.finalize()) })
 }
 
 fn add(hash: &mut Sha256, file: &dyn Image, at: u64, len: u64) -> Result<u64> {

@@ -16,6 +16,8 @@ pub enum Engine {
     AwsBatch,
 }
 
+packfs_core::words!(Engine: "scheduler", { Slurm: "slurm", Kubernetes: "kubernetes", AwsBatch: "aws-batch" });
+
 /// Slurm's array numbers end one below `MaxArraySize`, whose default is 1001.
 const SLURM: &str = include_str!("emit/slurm.sh");
 const KUBERNETES: &str = include_str!("emit/kubernetes.yaml");

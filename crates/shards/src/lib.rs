@@ -10,6 +10,7 @@
 mod cut;
 mod cuts;
 mod digest;
+mod dir_store;
 mod emit;
 mod entry;
 mod json;
@@ -21,18 +22,17 @@ mod planner;
 mod recipe;
 mod sidecar;
 mod sort;
-mod store;
 
 pub use cuts::{Cut, Shards};
 pub use digest::{Ends, digest_of, ends_of};
+pub use dir_store::DirStore;
 pub use emit::Engine;
 pub use list::{Listed, read_list};
 pub use listing::ListFormat;
 pub use plan::{Plan, PlannedShard, Totals};
 pub use planner::{PlanSource, Planning, plan};
-pub use recipe::{Placement, Recipe};
+pub use recipe::Recipe;
 pub use sidecar::Sidecar;
-pub use store::{DirStore, Staged, Store};
 
 /// Version of packfs, which plans and sidecars name: another one may write other bytes.
 pub const TOOL_VERSION: &str = env!("CARGO_PKG_VERSION");

@@ -5,7 +5,7 @@
 
 use crate::digest;
 use crate::entry::{file_type, letter};
-use packfs_core::json::hex;
+use packfs_core::to_hex;
 use packfs_core::{Error, FileType, ImagePath, Meta, Owner, Result, ResultExt, Timestamp, escaped};
 use packfs_source::ListedEntry;
 use sha2::{Digest, Sha256};
@@ -88,7 +88,7 @@ fn sha256_of(file: &mut File) -> std::io::Result<String> {
     loop {
         let len = file.read(&mut buffer)?;
         if len == 0 {
-            return Ok(hex(&hash.finalize()));
+            return Ok(to_hex(&hash.finalize()));
         }
         hash.update(buffer.get(..len).unwrap_or_default());
     }

@@ -21,6 +21,8 @@ pub enum ListFormat {
     Find,
 }
 
+packfs_core::words!(ListFormat: "form of a list", { Paths: "paths", Find: "find" });
+
 /// Entry of a list.
 pub(crate) enum Record {
     /// Path without metadata.

@@ -3,7 +3,7 @@
 
 use crate::cuts::{Cut, SHARDS_MAX, Shards};
 use crate::{Recipe, TOOL_VERSION, entry, json, list, read_list};
-use packfs_core::{Error, ErrorKind, Result, ResultExt};
+use packfs_core::{Error, ErrorKind, ImagePath, Result, ResultExt};
 use serde::{Deserialize, Serialize};
 use std::fs::File;
 use std::io::Read;
@@ -175,6 +175,20 @@ impl Plan {
             Ok(Cut(None))
         };
         Ok(Shards::Like(self.shards.iter().enumerate().map(cut).collect::<Result<_>>()?))
+    }
+
+    /// Returns a judge of paths, which is true for those that another shard than this one has.
+    ///
+    /// Errors: as [`read_list`].
+    pub fn elsewhere(&self, index: usize) -> Result<impl Fn(&ImagePath) -> bool + Send + Sync + 'static> {
+        let Shards::Like(cuts) = self.cuts()? else { return Err(Error::failed("internal: no cuts")) };
+        let firsts: Vec<(usize, Vec<u8>)> =
+            (0..).zip(cuts).filter_map(|(at, cut)| Some((at, cut.0?))).collect();
+        Ok(move |path: &ImagePath| {
+            let key = entry::key(path);
+            let before = firsts.partition_point(|(_, first)| *first <= key);
+            firsts.get(before.saturating_sub(1)).is_some_and(|(owner, _)| *owner != index)
+        })
     }
 
     /// Returns the path of a shard's list.

@@ -19,7 +19,7 @@ const ENTRIES_BETWEEN_LOOKS: u64 = 4096;
 
 /// Origin of the entries.
 pub enum PlanSource<'a> {
-    /// The directory is walked; the filters of the recipe apply.
+    /// The directory is walked; filters apply.
     Walk,
     /// A list of its entries.
     List {
@@ -48,22 +48,22 @@ pub struct Planning<'a> {
     pub output: &'a Path,
 }
 
-/// Makes a plan. The folder gets its name once it is complete; if it exists already and has the
-/// same plan, it is left as it is.
+/// Makes a plan of what the filters of a shape keep. The folder gets its name once it is complete;
+/// if it exists already and has the same plan, it is left as it is.
 ///
 /// Errors: `Usage` for a list with what is no entry, and too many shards; `Failed` for a folder
 /// that exists and has something else, and for entries that are missing; `Io`, `Cancelled`.
-pub fn plan(planning: Planning<'_>, progress: &dyn Progress) -> Result<Plan> {
+pub fn plan(planning: Planning<'_>, shape: &Shape, progress: &dyn Progress) -> Result<Plan> {
     let source = planning.source.canonicalize().or_io(|| format!("cannot open {:?}", planning.source))?;
     let folder = temporary_beside(planning.output)?;
-    warn_within(&source, folder.path(), &planning.recipe, progress);
+    warn_within(&source, folder.path(), shape, progress);
     let mut survey = Survey { sorter: Sorter::new(folder.path(), planning.memory), weight: 0, unreadable: 0 };
     let mut prober = Prober::new(&source)?;
     match planning.input {
-        PlanSource::Walk => survey.walk(&source, &planning.recipe, folder.path(), progress)?,
+        PlanSource::Walk => survey.walk(&source, shape, folder.path(), progress)?,
         PlanSource::List { mut reader, name, format } => {
             let mut listing = Listing::new(&mut *reader, format, &source, &name);
-            survey.list(&mut listing, &mut prober, planning.recipe.keep_going, progress)?;
+            survey.list(&mut listing, &mut prober, shape.keep_going, progress)?;
         }
     }
     let root = prober.probe(&packfs_core::ImagePath::root())?;
@@ -111,9 +111,9 @@ pub fn plan(planning: Planning<'_>, progress: &dyn Progress) -> Result<Plan> {
 }
 
 /// Warns of a plan in its own source, whose directory changes by it, unless it may be excluded.
-fn warn_within(source: &Path, folder: &Path, recipe: &Recipe, progress: &dyn Progress) {
+fn warn_within(source: &Path, folder: &Path, shape: &Shape, progress: &dyn Progress) {
     let is_within = folder.canonicalize().is_ok_and(|folder| folder.starts_with(source));
-    if is_within && recipe.exclude.is_empty() && !recipe.one_file_system {
+    if is_within && shape.exclude.is_empty() && !shape.one_file_system {
         progress.warn(&format!(
             "the plan lies in {source:?}, which it changes: the shard of this directory cannot be packed. Write \
              the plan and the shards to a place outside of it"
@@ -175,15 +175,9 @@ impl Survey {
         self.sorter.push((entry::key(&found.entry.path), entry::value(found)))
     }
 
-    fn walk(&mut self, source: &Path, recipe: &Recipe, folder: &Path, progress: &dyn Progress) -> Result<()> {
+    fn walk(&mut self, source: &Path, shape: &Shape, folder: &Path, progress: &dyn Progress) -> Result<()> {
         let stat = std::fs::metadata(folder).or_io(|| format!("cannot read {folder:?}"))?;
-        let shape = Shape {
-            exclude: recipe.exclude.clone(),
-            one_file_system: recipe.one_file_system,
-            keep_going: recipe.keep_going,
-            skip: vec![(stat.dev(), stat.ino())],
-            ..Shape::default()
-        };
+        let shape = Shape { skip: vec![(stat.dev(), stat.ino())], ..shape.clone() };
         let notes = survey_dir(source, &shape, progress, &mut |found| self.add(&found))?;
         notes.unreadable.iter().for_each(|why| progress.warn(&format!("left out: {why}")));
         if !notes.unused_globs.is_empty() {

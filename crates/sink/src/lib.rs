@@ -1,7 +1,6 @@
 //! Outputs of an opened image: a directory, a tar archive, a listing.
 #![forbid(unsafe_code)]
 
-mod glob;
 mod list;
 mod ready;
 mod rows;

@@ -5,11 +5,9 @@
 
 use crate::rows::Row;
 use crate::select::{MatchState, Pattern, Selection};
-use packfs_core::{Error, ImagePath, Limit, Limits, Meter, Name, Progress, Result};
-use packfs_format::{DirCursor, DirEntry, InodeId, InodeKind, NameOrder, Volume};
+use packfs_core::{Error, ImagePath, Limit, Limits, Meter, Progress, Result};
+use packfs_format::{DirEntry, InodeId, InodeKind, SeenDirs, Volume, entry_name, image_words, read_entries};
 use packfs_read::Faults;
-use std::collections::HashSet;
-use std::ops::ControlFlow;
 
 /// Contents of a listing.
 #[derive(Clone, Debug, Default)]
@@ -39,8 +37,8 @@ pub fn list(
     let root_only = [Pattern::exact(&ImagePath::root())];
     let patterns = if options.paths.is_empty() { &root_only[..] } else { &options.paths };
     let selection = Selection::new(patterns, |path| Ok(find(volume, path)?.is_some()))?;
-    let meter = Meter::new(options.limits, format!("{} image", volume.format().name));
-    let (seen, faults) = (HashSet::new(), Faults::default());
+    let meter = Meter::new(options.limits, image_words(volume));
+    let (seen, faults) = (SeenDirs::default(), Faults::default());
     let mut lister = Lister { volume, options, progress, selection, seen, meter, faults, visit };
     lister.run()?;
     lister.faults.into_result()?;
@@ -67,18 +65,16 @@ struct Lister<'a> {
     options: &'a ListOptions,
     progress: &'a dyn Progress,
     selection: Selection,
-    /// Directories that were entered.
-    seen: HashSet<InodeId>,
+    seen: SeenDirs,
     meter: Meter,
     faults: Faults,
     visit: &'a mut dyn FnMut(Row) -> Result<()>,
 }
 
-/// A directory that is being listed.
 struct Open {
     entries: std::vec::IntoIter<DirEntry>,
     reached: MatchState,
-    /// True if all entries are listed, whether or not they match.
+    /// True if all entries are listed, without matching.
     inside: bool,
 }
 
@@ -98,10 +94,9 @@ impl Lister<'_> {
             if self.progress.cancelled() {
                 return Err(Error::cancelled());
             }
-            let name = match Name::new(&entry.name) {
+            let name = match entry_name(self.volume, &entry.name) {
                 Ok(name) => name,
-                Err(fault) => {
-                    let error = Error::corrupt(format!("{} image", self.volume.format().name), fault);
+                Err(error) => {
                     self.faults.add(error.at(format!("{path:?}")), self.progress)?;
                     continue;
                 }
@@ -123,7 +118,7 @@ impl Lister<'_> {
         Ok(())
     }
 
-    /// Lists an entry if it matches, and opens it if something below may match.
+    /// Opens a directory if something below it may match.
     fn meet(
         &mut self,
         path: &ImagePath,
@@ -139,8 +134,15 @@ impl Lister<'_> {
         let shows_itself = inside || accepted && (!is_dir || whole || self.options.directory_itself);
         if shows_itself {
             let target = match inode.kind {
-                InodeKind::Symlink => Some(self.link_target(path, id)?),
-                _ => None,
+                InodeKind::Symlink => self.link_target(path, id).map(Some),
+                _ => Ok(None),
+            };
+            let target = match target {
+                Err(error) => {
+                    self.faults.add(error.at(format!("{path:?}")), self.progress)?;
+                    None
+                }
+                Ok(target) => target,
             };
             (self.visit)(Row::new(path.clone(), id, &inode, target))?;
         }
@@ -164,25 +166,15 @@ impl Lister<'_> {
         dir: InodeId,
         depth: u64,
     ) -> Result<std::vec::IntoIter<DirEntry>> {
-        if !self.seen.insert(dir) {
-            let fault = "directory is reached by more than one path";
-            return Err(Error::corrupt(format!("{} image", self.volume.format().name), fault));
-        }
+        self.seen.enter(self.volume, dir)?;
         let mut entries = Vec::new();
-        let mut counted = Ok(());
-        let mut order = NameOrder::of(self.volume);
-        let read = self.volume.read_dir(dir, DirCursor(0), &mut |entry, _| {
-            counted = self.meter.entry(depth, entry.name.len());
+        let read = read_entries(self.volume, dir, |entry, order| {
+            self.meter.entry(depth, entry.name.len()).map_err(|error| error.at(format!("{path:?}")))?;
             order.next(&entry.name);
             entries.push(entry);
-            if counted.is_err() || self.progress.cancelled() {
-                ControlFlow::Break(())
-            } else {
-                ControlFlow::Continue(())
-            }
-        });
-        counted.map_err(|error| error.at(format!("{path:?}")))?;
-        if let Err(error) = read.and_then(|()| order.finish()) {
+            if self.progress.cancelled() { Err(Error::cancelled()) } else { Ok(()) }
+        })?;
+        if let Err(error) = read {
             self.faults.add(error.at(format!("{path:?}")), self.progress)?;
         }
         Ok(entries.into_iter())

@@ -3,7 +3,7 @@
 use packfs_core::{Error, Result};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-/// Unset at first; set to ready or failed once.
+/// Set only once.
 #[derive(Default)]
 pub(crate) struct Ready {
     state: Mutex<State>,
@@ -19,13 +19,11 @@ enum State {
 }
 
 impl Ready {
-    /// Returns the handle that sets the signal.
     pub(crate) fn opener(&self) -> Opener<'_> {
         Opener(self)
     }
 
-    /// Waits until it is ready. Errors: `Cancelled` if it failed; the failing thread reports the
-    /// cause.
+    /// Errors: `Cancelled` if it failed; the failing thread reports the cause.
     pub(crate) fn wait(&self) -> Result<()> {
         let state = self.lock();
         let state = self.changed.wait_while(state, |state| *state == State::Waiting);
@@ -48,7 +46,7 @@ impl Ready {
     }
 }
 
-/// Sets the signal to ready, or to failed when dropped, so that no thread waits forever.
+/// Sets the signal to failed when dropped, so that no thread waits forever.
 pub(crate) struct Opener<'a>(&'a Ready);
 
 impl Opener<'_> {

@@ -7,7 +7,7 @@ use packfs_format::{Inode, InodeId, InodeKind};
 use std::fmt::Write as _;
 use std::io::Write;
 
-/// One entry of an image, as a listing shows it.
+/// One entry of a listing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Row {
     /// Path from the root of the image.

@@ -4,9 +4,11 @@
 //! volume read directory by directory, and subtrees that cannot match are never entered. Paths are
 //! bytes; names need not be UTF-8. A pattern without a match is an error that names it.
 
-use crate::glob::Glob;
-use packfs_core::{Error, ImagePath, MostSimilar, Name, NodeId, Result, Tree, escaped};
+use packfs_core::{Dialect, Error, Glob, ImagePath, MostSimilar, Name, NodeId, Result, Tree, escaped};
 use std::cell::{Cell, RefCell};
+
+/// Excludes groups, whose special characters names may contain.
+const DIALECT: Dialect = Dialect { characters: true, ..Dialect::PLAIN };
 
 /// A path or glob as the user typed it.
 ///
@@ -20,11 +22,8 @@ pub struct Pattern {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Step {
-    /// Exactly this name.
     Exact(Vec<u8>),
-    /// A name that matches.
     Like(Glob),
-    /// Any number of names.
     AnyDepth,
 }
 
@@ -38,7 +37,7 @@ impl Pattern {
         for component in text.split(|&b| b == b'/').filter(|c| !c.is_empty() && *c != b".") {
             steps.push(match component {
                 b"**" => Step::AnyDepth,
-                glob if Glob::is_pattern(glob) && !glob.contains(&0) => Step::Like(Glob::parse(glob)),
+                glob if Glob::is_pattern(glob) && !glob.contains(&0) => Step::Like(Glob::new(glob, DIALECT)),
                 plain => {
                     let name = Name::new(plain)
                         .map_err(|fault| Error::usage(format!("path \"{}\": {fault}", escaped(text))))?;
@@ -65,29 +64,28 @@ impl Pattern {
     }
 }
 
-/// Progress of each pattern on the way to a directory: pattern and step, sorted.
+/// Pattern and step of each pattern at a directory, sorted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct MatchState(Vec<(u32, u32)>);
 
 impl MatchState {
-    /// Returns true if nothing here or below can match any more.
     pub(crate) fn is_dead(&self) -> bool {
         self.0.is_empty()
     }
 }
 
-/// Several patterns matched together; without any, everything matches.
+/// Everything matches if there are no patterns.
 #[derive(Debug)]
 pub(crate) struct Selection {
     patterns: Vec<Pattern>,
     matched: Vec<Cell<bool>>,
-    /// For each pattern that is a path: the number of its names found, and the name most similar to
-    /// the next one.
+    /// Row for each pattern that is a path: the number of its names found, and the name most
+    /// similar to the next one.
     missed: RefCell<Vec<(u32, MostSimilar)>>,
 }
 
 impl Selection {
-    /// Creates a selection; a pattern that `exists` as a path is taken literally.
+    /// A pattern that `exists` as a path is taken literally.
     pub(crate) fn new(
         patterns: &[Pattern],
         mut exists: impl FnMut(&ImagePath) -> Result<bool>,
@@ -105,7 +103,6 @@ impl Selection {
         Ok(Selection { patterns: own, matched, missed })
     }
 
-    /// Returns the state at the root.
     pub(crate) fn start(&self) -> MatchState {
         let mut reached = MatchState::default();
         for pattern in 0..self.patterns.len() {
@@ -114,7 +111,6 @@ impl Selection {
         reached
     }
 
-    /// Returns the state one name further down.
     pub(crate) fn step(&self, at: &MatchState, name: &[u8]) -> MatchState {
         let mut reached = MatchState::default();
         for &(pattern, step) in &at.0 {
@@ -123,7 +119,7 @@ impl Selection {
                     self.deepen(pattern, step + 1);
                     self.put(&mut reached, pattern, step + 1);
                 }
-                Some(Step::Like(glob)) if glob.matches(name) => self.put(&mut reached, pattern, step + 1),
+                Some(Step::Like(glob)) if glob.is_match(name) => self.put(&mut reached, pattern, step + 1),
                 Some(Step::Exact(own)) => self.look(pattern, step, own, name),
                 Some(Step::AnyDepth) => self.put(&mut reached, pattern, step),
                 _ => {}
@@ -132,7 +128,7 @@ impl Selection {
         reached
     }
 
-    /// Records a name that a path may be a misspelling of.
+    /// Records a name of which a path may be a misspelling.
     fn look(&self, pattern: u32, step: u32, wanted: &[u8], name: &[u8]) {
         let index = pattern as usize;
         if self.matched[index].get() || !self.patterns[index].is_plain() {
@@ -144,7 +140,6 @@ impl Selection {
         }
     }
 
-    /// Records that `step` names of a path were found.
     fn deepen(&self, pattern: u32, step: u32) {
         let missed = &mut self.missed.borrow_mut()[pattern as usize];
         if step > missed.0 {
@@ -152,7 +147,6 @@ impl Selection {
         }
     }
 
-    /// Returns a similar existing path for one that does not exist.
     fn meant(&self, pattern: usize) -> Option<Vec<u8>> {
         let missed = self.missed.borrow();
         let (deepest, similar) = &missed[pattern];
@@ -168,7 +162,7 @@ impl Selection {
         Some(path)
     }
 
-    /// Adds a position, and those reachable because `**` may match nothing.
+    /// Also adds positions reachable because `**` may match nothing.
     fn put(&self, reached: &mut MatchState, pattern: u32, mut step: u32) {
         loop {
             let position = (pattern, step);
@@ -182,7 +176,7 @@ impl Selection {
         }
     }
 
-    /// Returns true if this place itself matches, and records the patterns that do.
+    /// Records the patterns that match.
     pub(crate) fn accepts(&self, at: &MatchState) -> bool {
         let mut accepted = self.patterns.is_empty();
         for &(pattern, step) in &at.0 {
@@ -194,7 +188,7 @@ impl Selection {
         accepted
     }
 
-    /// Fails if a pattern matched nothing, and names it.
+    /// Errors: `Failed` for a pattern that matched nothing.
     pub(crate) fn finish(&self) -> Result<()> {
         let Some(missed) = self.matched.iter().position(|matched| !matched.get()) else { return Ok(()) };
         let pattern = &self.patterns[missed];
@@ -212,16 +206,14 @@ impl Selection {
     }
 }
 
-/// Selected entries of a tree, by their position in [`Tree::walk`] (the root is 0).
 pub(crate) enum SelectedEntries {
-    /// All entries.
     All,
-    /// Entries that are `true`: matches, everything below them, and the directories above them.
+    /// `true` for matches, everything below them, and the directories above them.
     Some(Vec<bool>),
 }
 
 impl SelectedEntries {
-    /// Selects the entries that match `patterns`; no patterns select everything.
+    /// Everything is selected if there are no patterns.
     ///
     /// Errors: `Failed` for a pattern that matches nothing.
     pub(crate) fn new(tree: &Tree, patterns: &[Pattern]) -> Result<Self> {
@@ -262,7 +254,6 @@ impl SelectedEntries {
         Ok(SelectedEntries::Some(chosen))
     }
 
-    /// Returns true if the entry at this position of the walk is selected.
     pub(crate) fn has(&self, position: usize) -> bool {
         match self {
             SelectedEntries::All => true,
@@ -271,19 +262,15 @@ impl SelectedEntries {
     }
 }
 
-/// An entry passed to the visitor of [`walk`].
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct WalkEntry<'t> {
-    /// Its directory.
     pub dir: NodeId,
-    /// Its name.
     pub name: &'t [u8],
-    /// Its node.
     pub node: NodeId,
 }
 
-/// Calls `visit` for each entry except the root in the order of [`Tree::walk`], with its depth (1
-/// below the root), without building paths.
+/// Visits all entries except the root in the order of [`Tree::walk`], with their depth (1 below the
+/// root), without building paths.
 pub(crate) fn walk<'t>(tree: &'t Tree, mut visit: impl FnMut(usize, WalkEntry<'t>)) {
     let mut open = vec![(NodeId::ROOT, tree.entries(NodeId::ROOT))];
     loop {

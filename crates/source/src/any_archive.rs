@@ -1,4 +1,4 @@
-//! Archives of every kind, told by their first bytes.
+//! Archives of every kind, detected by their first bytes.
 
 use crate::archive::{TarInput, open};
 use crate::archive_kind::ArchiveKind;
@@ -8,11 +8,14 @@ use packfs_core::{Error, Limits, Progress, Result};
 
 /// Returns the kind of an archive that starts with these bytes.
 pub fn archive_kind(beginning: &[u8]) -> Option<ArchiveKind> {
-    match () {
-        () if tar::looks_like_tar(beginning) => Some(ArchiveKind::Tar),
-        () if cpio::looks_like_cpio(beginning) => Some(ArchiveKind::Cpio),
-        () if zip::looks_like_zip(beginning) => Some(ArchiveKind::Zip),
-        () => None,
+    if tar::looks_like_tar(beginning) {
+        Some(ArchiveKind::Tar)
+    } else if cpio::looks_like_cpio(beginning) {
+        Some(ArchiveKind::Cpio)
+    } else if zip::looks_like_zip(beginning) {
+        Some(ArchiveKind::Zip)
+    } else {
+        None
     }
 }
 
@@ -21,8 +24,7 @@ pub fn looks_like_archive(beginning: &[u8]) -> bool {
     archive_kind(beginning).is_some()
 }
 
-/// Loads a tar, cpio, or zip archive; what is none of them by its first bytes is read as a tar
-/// archive.
+/// Loads a tar, cpio, or zip archive. Other files are read as tar archives.
 ///
 /// Errors: `Corrupt` for damage, `Unsupported` for encryption, parts of archives, and kinds that
 /// the shape refuses, `Io`, `Usage` for bad globs, `Limit`, `Cancelled`.
@@ -35,9 +37,9 @@ pub fn load_archive(
     let mut opening = open(input, limits, progress)?;
     let kind = archive_kind(&opening.head()?).unwrap_or(ArchiveKind::Tar);
     if let Some(only) = shape.archives.filter(|only| *only != kind) {
-        let what = format!("found {}, only {} is allowed", kind.words(), only.words());
+        let fault = format!("found {}, only {} is allowed", kind.words(), only.words());
         return Err(
-            Error::unsupported(&opening.name, what).hint("packfs pack reads tar, cpio, and zip archives")
+            Error::unsupported(&opening.name, fault).hint("packfs pack reads tar, cpio, and zip archives")
         );
     }
     match kind {

@@ -1,5 +1,3 @@
-//! Kinds of archives.
-
 /// Kind of an archive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ArchiveKind {
@@ -7,12 +5,12 @@ pub enum ArchiveKind {
     Tar,
     /// Any dialect of cpio.
     Cpio,
-    /// With a directory at its end.
+    /// Zip, with a directory at its end.
     Zip,
 }
 
 impl ArchiveKind {
-    /// Returns its name with an article.
+    /// Returns the name with an article.
     pub fn words(self) -> &'static str {
         match self {
             ArchiveKind::Tar => "a tar archive",

@@ -81,7 +81,6 @@ pub fn load_merged(paths: &[PathBuf], shape: &Shape, progress: &dyn Progress) ->
     scan.finish()
 }
 
-/// A directory to be read.
 struct Open {
     place: ImagePath,
     index: u32,
@@ -95,9 +94,8 @@ struct Ancestor {
 }
 
 struct Scan<'a> {
-    /// Path of the host for messages.
     path: &'a Path,
-    /// Directory being scanned: its path from `root`, and its path in the image.
+    /// Path from `root`, and in the image, of the directory being scanned.
     host: Vec<u8>,
     at: ImagePath,
     shape: &'a Shape,
@@ -112,13 +110,11 @@ struct Scan<'a> {
     /// A list instead of recursion, because depth is unlimited.
     open: Vec<Open>,
     buffer: Vec<u8>,
-    /// Set for a survey: takes the entries, of which nothing is kept.
+    /// Set for a survey, which keeps no entries.
     visit: Option<&'a mut Visit<'a>>,
-    /// Set when `visit` failed.
     is_over: bool,
 }
 
-/// Function that takes the entries of a survey.
 type Visit<'a> = dyn FnMut(Surveyed) -> Result<()> + 'a;
 
 impl<'a> Scan<'a> {
@@ -142,7 +138,7 @@ impl<'a> Scan<'a> {
         })
     }
 
-    /// Starts a scan of paths that are absolute or relative to the working directory.
+    /// Paths are absolute or relative to the working directory.
     fn below_working_directory(shape: &'a Shape, progress: &'a dyn Progress) -> Result<Self> {
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let here =
@@ -155,7 +151,6 @@ impl<'a> Scan<'a> {
         self.shaper.finish(Arc::new(contents))
     }
 
-    /// Scans a directory that becomes the root; `row` is its row in the index.
     fn root_dir(&mut self, host: Vec<u8>, row: u32) -> Result<()> {
         (self.host, self.at) = (host, ImagePath::root());
         let root = ImagePath::root();
@@ -169,7 +164,6 @@ impl<'a> Scan<'a> {
         self.all_dirs()
     }
 
-    /// Scans one of several paths, which becomes `name` in the root.
     fn top(&mut self, name: &[u8], path: &Path) -> Result<()> {
         let bytes = path.as_os_str().as_bytes();
         let place = ImagePath::root().join(Name::new(name).map_err(Error::usage)?);
@@ -203,7 +197,6 @@ impl<'a> Scan<'a> {
         Ok(())
     }
 
-    /// Returns the path of an entry from the root's descriptor.
     fn host(&self, place: &ImagePath) -> Vec<u8> {
         let place = place.as_bytes();
         let below = place.get(self.at.as_bytes().len()..).unwrap_or(place);
@@ -215,12 +208,10 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// Returns the path of an entry in messages.
     fn name(&self, place: &ImagePath) -> String {
         format!("{:?}", self.path.join(OsStr::from_bytes(&self.host(place))))
     }
 
-    /// Records a read error, or ends the work with it.
     fn left_out(&mut self, error: Error) -> Result<()> {
         let is_final = self.is_over || error.kind() == packfs_core::ErrorKind::Cancelled;
         if !self.shape.keep_going || is_final {
@@ -275,7 +266,6 @@ impl<'a> Scan<'a> {
         self.node(fd, fd_number, open, c_name, open.place.join(name))
     }
 
-    /// Adds the entry `c_name` of an open directory; its name in the image may differ.
     fn node(
         &mut self,
         fd: &OwnedFd,
@@ -300,7 +290,6 @@ impl<'a> Scan<'a> {
             .ok_or_else(|| Error::failed(format!("{}: unknown type {:o}", self.name(place), stat.st_mode)))
     }
 
-    /// Adds an entry whose status is known.
     fn node_of(
         &mut self,
         fd: &OwnedFd,
@@ -408,8 +397,7 @@ impl<'a> Scan<'a> {
         })
     }
 
-    /// Returns the attributes of an entry, accessed through its directory's descriptor: its path
-    /// may exceed Linux's limit.
+    /// Accesses the entry through its directory's descriptor: its path may exceed Linux's limit.
     fn xattrs_of(&mut self, fd_number: &str, name: &[u8], place: &ImagePath) -> Result<Xattrs> {
         let path = [b"/proc/self/fd/", fd_number.as_bytes(), b"/", name].concat();
         let path = Path::new(OsStr::from_bytes(&path));

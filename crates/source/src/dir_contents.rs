@@ -11,16 +11,13 @@ use std::path::PathBuf;
 /// Longest path of a Linux system call, with its NUL.
 const PATH_LEN_MAX: usize = 4096;
 
-/// Names and parents of files.
 #[derive(Default)]
 pub(crate) struct DirIndex {
     dirs: Vec<DirRow>,
-    /// Names of directories, concatenated.
     dir_names: Vec<u8>,
     files: Files,
     /// Keys of [`Files::states`].
     hashing: RandomState,
-    /// Last path that [`DirIndex::add_path`] added, and its row.
     last_path: Option<(Vec<u8>, u32)>,
 }
 
@@ -30,13 +27,11 @@ struct DirRow {
     name_len: u8,
 }
 
-/// Files in columns instead of rows, because there may be millions.
 #[derive(Default)]
 struct Files {
     /// Hashes of length and times as scanned: enough to find out that a file changed.
     states: Vec<u64>,
     dirs: Vec<u32>,
-    /// Names, concatenated, and the end of each.
     names: Vec<u8>,
     name_ends: Vec<u64>,
 }
@@ -48,8 +43,7 @@ impl Files {
     }
 }
 
-/// Time of the last write, and of the last change of any kind, which cannot be reset: nanoseconds
-/// since 1970, truncated.
+/// mtime and ctime, which cannot be reset: nanoseconds since 1970, truncated.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Times {
     mtime: i64,
@@ -67,10 +61,9 @@ impl Times {
 }
 
 impl DirIndex {
-    /// The source directory itself.
     pub(crate) const ROOT: u32 = 0;
 
-    /// Adds a directory; the root is row 0 without being added.
+    /// The root is row 0 without being added.
     pub(crate) fn add_dir(&mut self, parent: u32, name: &[u8]) -> u32 {
         let (name_start, name_len) = (self.dir_names.len(), name.len() as u8);
         self.dir_names.extend_from_slice(name);
@@ -78,8 +71,7 @@ impl DirIndex {
         self.dirs.len() as u32
     }
 
-    /// Adds the directories of an existing path, unless it was added last; an empty path is the
-    /// root. An absolute path starts with an empty name.
+    /// An empty path is the root. An absolute path starts with an empty name.
     pub(crate) fn add_path(&mut self, path: &[u8]) -> u32 {
         if path.is_empty() {
             return DirIndex::ROOT;
@@ -95,7 +87,6 @@ impl DirIndex {
         }
     }
 
-    /// Adds a file in its scanned state.
     pub(crate) fn add_file(&mut self, dir: u32, name: &[u8], stat: &Stat) -> ContentId {
         let state = self.state(stat);
         let Files { states, dirs, names, name_ends } = &mut self.files;
@@ -123,7 +114,6 @@ impl DirIndex {
     }
 }
 
-/// Contents of scanned files.
 pub(crate) struct DirContents {
     path: PathBuf,
     root: OwnedFd,
@@ -141,7 +131,6 @@ impl DirContents {
         DirContents { path, root, index, follow_symlinks }
     }
 
-    /// Returns the path of a file in messages.
     fn name(&self, file: usize) -> String {
         use std::os::unix::ffi::OsStringExt;
         let below = std::ffi::OsString::from_vec(self.index.path(file));
@@ -153,7 +142,6 @@ impl DirContents {
             .hint("pack a snapshot, or stop the program that writes to it")
     }
 
-    /// Errors: `Failed` for a file that changed since the scan.
     fn check(&self, file: usize, fd: &OwnedFd) -> Result<Stat> {
         let stat = rustix::fs::fstat(fd).or_io(|| format!("cannot read {}", self.name(file)))?;
         let is_file = rustix::fs::FileType::from_raw_mode(stat.st_mode).is_file();
@@ -170,14 +158,14 @@ impl Contents for DirContents {
         let fd = open_below(&self.root, &path, self.follow_symlinks)
             .or_io(|| format!("cannot open {}", self.name(file)))?;
         let stat = self.check(file, &fd)?;
-        let (len, dense) = (stat.st_size as u64, stat.st_blocks as u64 * 512 >= stat.st_size as u64);
+        let len = stat.st_size as u64;
+        let dense = stat.st_blocks as u64 * 512 >= stat.st_size as u64;
         Ok(Box::new(DirReader { contents: self, file, fd, len, dense }))
     }
 }
 
 struct DirReader<'a> {
     contents: &'a DirContents,
-    /// Number of the file in the index.
     file: usize,
     fd: OwnedFd,
     len: u64,
@@ -222,9 +210,8 @@ impl ContentReader for DirReader<'_> {
     }
 }
 
-/// Returns the first run of data at or after `offset`, cut off at `len`; `None` if there is none.
-///
-/// If the filesystem does not report holes, everything is data.
+/// The run is cut off at `len`; `None` if no data follows. If the filesystem does not report holes,
+/// everything is data.
 pub(crate) fn next_data(file: impl AsFd, offset: u64, len: u64) -> Result<Option<Range<u64>>, Errno> {
     let start = match rustix::fs::seek(&file, SeekFrom::Data(offset)) {
         // Only a hole is left.
@@ -239,14 +226,13 @@ pub(crate) fn next_data(file: impl AsFd, offset: u64, len: u64) -> Result<Option
     Ok(Some(start..end.clamp(start + 1, len)))
 }
 
-/// Opens a file below a directory; the path may have any length.
+/// The path may have any length.
 pub(crate) fn open_below(root: &OwnedFd, path: &[u8], follow: bool) -> Result<OwnedFd, Errno> {
     // Opening a FIFO that replaced a file must not block.
     open(root, path, OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC, follow)
 }
 
-/// Opens a directory below another; the path may have any length, and an empty one is the directory
-/// itself.
+/// The path may have any length; an empty one is the directory itself.
 pub(crate) fn open_dir_below(root: &OwnedFd, path: &[u8], follow: bool) -> Result<OwnedFd, Errno> {
     let path = if path.is_empty() { b"." } else { path };
     open(root, path, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, follow)

@@ -4,7 +4,6 @@
 //! `/bin(/.*)? -- system:object:bin`. A line without special characters names one path and takes
 //! precedence over expressions; otherwise the last match wins, as in libselinux (selabel_file(5)).
 
-use crate::rewrite::Rewrite;
 use packfs_core::{Error, FileType, ImagePath, Result, ResultExt, Tree, last_line};
 use regex::bytes::{Regex, RegexBuilder};
 use std::collections::HashMap;
@@ -19,18 +18,15 @@ const NO_LABEL: &str = "<<none>>";
 #[derive(Clone, Debug, Default)]
 pub struct FileContexts {
     rows: Vec<Row>,
-    /// Rows of single paths, by path.
     literals: HashMap<Vec<u8>, Vec<usize>>,
     /// Rows of expressions that start with the name of a directory in the root, by name.
     below: HashMap<Vec<u8>, Vec<usize>>,
-    /// All other rows.
     anywhere: Vec<usize>,
     at: ImagePath,
 }
 
 #[derive(Clone, Debug)]
 struct Row {
-    /// Prefix of all matching paths.
     beginning: Vec<u8>,
     /// The expression; `None` if `beginning` is the whole path.
     pattern: Option<Regex>,
@@ -93,7 +89,7 @@ impl FileContexts {
         Ok(())
     }
 
-    /// Returns the label of a path of the image, with its NUL; `None` if there is none.
+    /// Returns the label of a path of the image, with its NUL, if one matches.
     pub fn label(&self, path: &ImagePath, file_type: FileType) -> Option<&[u8]> {
         let mut full = Vec::with_capacity(path.as_bytes().len() + self.at.as_bytes().len() + 2);
         for part in [&self.at, path].into_iter().filter(|part| !part.is_root()) {
@@ -122,21 +118,14 @@ impl Row {
     }
 }
 
-/// Labels every file of a tree; files without a matching line keep their label.
+/// Files without a matching line keep their label.
 pub(crate) fn label_all(tree: &Tree, contexts: &FileContexts) -> Result<Tree> {
-    let mut rewrite = Rewrite::new(tree);
-    let mut walk = tree.walk();
-    while let Some((path, id)) = walk.next() {
-        let label = contexts.label(path, tree.node(id).kind.file_type());
-        rewrite.keep(path, id, |xattrs| {
-            let mut xattrs = xattrs.clone();
-            if let Some(label) = label {
-                xattrs.insert(SELINUX_XATTR.to_vec(), label.to_vec());
-            }
-            xattrs
-        })?;
-    }
-    rewrite.finish()
+    tree.edit(|path, _, edited| {
+        if let Some(label) = contexts.label(path, edited.kind.file_type()) {
+            edited.xattrs.insert(SELINUX_XATTR.to_vec(), label.to_vec());
+        }
+        Ok(true)
+    })
 }
 
 fn type_of(word: &str) -> Result<Option<FileType>> {
@@ -162,8 +151,7 @@ fn compile(expression: &str) -> Result<Regex> {
     })
 }
 
-/// Returns the prefix of all paths that match an expression, and true if that is the whole
-/// expression.
+/// The flag is true if the prefix is the whole expression.
 fn beginning_of(expression: &str) -> (Vec<u8>, bool) {
     let mut beginning = Vec::new();
     let bytes = expression.as_bytes();

@@ -3,12 +3,11 @@
 
 use packfs_core::{ImagePath, Name};
 
-/// Most symbolic links on the way, as in containerd and umoci.
+/// Most symbolic links of a path, as in containerd and umoci.
 const LINKS_MAX: usize = 255;
-/// Most names on the way, with those of symbolic links.
+/// Most names of a path, including those of symbolic links.
 const NAMES_MAX: usize = 4096;
 
-/// Target of a name in a directory.
 pub(crate) enum Step<D> {
     Dir(D),
     Symlink(Vec<u8>),
@@ -16,9 +15,9 @@ pub(crate) enum Step<D> {
     Other,
 }
 
-/// Follows the symbolic links to the directory of `path`, which begin at `root` if they are
-/// absolute and never leave it. The last name is not followed: a hard link may lead to a symbolic
-/// link. Returns the path, and the directory if there is one; `None` if there are too many links.
+/// Links are followed up to the directory of `path`, from `root` if they are absolute, and never
+/// leave it. The last name is not followed: a hard link may lead to a symbolic link. Returns the
+/// path, and the directory if it exists; `None` if there are too many links.
 pub(crate) fn followed<D: Clone>(
     path: &ImagePath,
     root: D,

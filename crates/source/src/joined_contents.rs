@@ -3,13 +3,12 @@
 use packfs_core::{ContentId, ContentReader, Contents, Error, Result};
 use std::sync::Arc;
 
-/// Contents of several sources, by the first number of each.
+/// Contents of several sources, by the first id of each.
 #[derive(Default)]
 pub struct JoinedContents(Vec<(u64, Arc<dyn Contents>)>);
 
 impl JoinedContents {
-    /// Adds a source, whose numbers begin with `first` from here on; no source before may have it
-    /// or a higher one.
+    /// Adds a source whose ids are offset by `first`, which must exceed all ids of earlier sources.
     pub fn push(&mut self, first: u64, contents: Arc<dyn Contents>) {
         self.0.push((first, contents));
     }

@@ -1,8 +1,8 @@
-//! Entries of a directory as a list describes them, and differences between both.
+//! Entries of a directory as listed earlier, and their changes since.
 
 use packfs_core::{FileType, ImagePath, Meta};
 
-/// Entry of a directory, as it was when it was listed.
+/// Entry of a directory at the time it was listed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ListedEntry {
     /// Path below the directory; empty for the directory itself.
@@ -29,7 +29,7 @@ pub struct Surveyed {
 /// Difference between a list and the directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ChangeKind {
-    /// The entry is gone.
+    /// The entry does not exist.
     Missing,
     /// It has another type.
     Type,
@@ -54,7 +54,7 @@ impl ChangeKind {
     }
 }
 
-/// Entry that is no longer as listed.
+/// Entry that differs from the list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ListedChange {
     /// Path below the directory.
@@ -64,7 +64,7 @@ pub struct ListedChange {
 }
 
 impl ListedEntry {
-    /// Returns the first difference to what the directory has now.
+    /// `now` is the current state of the entry.
     pub(crate) fn difference(&self, now: &ListedEntry) -> Option<ChangeKind> {
         let (listed, found) = (&self.meta, &now.meta);
         if self.file_type != now.file_type {

@@ -1,4 +1,4 @@
-//! Loads a manifest as a tree of its own.
+//! Loads a manifest as a tree.
 
 use crate::Loaded;
 use crate::manifest::{Defaults, Entry, EntryData, EntryNode, Fault, ManifestContents};
@@ -57,11 +57,9 @@ struct Reading<'a> {
     shape: &'a Shape,
     shaper: Shaper<'a>,
     contents: ManifestContents,
-    /// Line of each path, and true for a directory.
     lines: HashMap<ImagePath, (u64, bool)>,
-    /// Hard links: line, path and target. They are resolved last, when all targets are known.
+    /// Line, path and target. Hard links are resolved last, when all targets are known.
     links: Vec<(u64, ImagePath, ImagePath)>,
-    /// Entries skipped because they cannot be read.
     unreadable: HashSet<ImagePath>,
 }
 
@@ -127,8 +125,7 @@ impl Reading<'_> {
         self.unreadable.insert(path);
     }
 
-    /// Adds the hard links, and reports the line of a dangling one; circles are detected by the
-    /// tree.
+    /// Reports the line of a dangling link; the tree detects circles.
     fn make_links(&mut self) -> Result<()> {
         let links = std::mem::take(&mut self.links);
         let lost = links_to(&self.unreadable, &links);
@@ -152,7 +149,7 @@ impl Reading<'_> {
     }
 }
 
-/// Returns the links that lead to one of these paths, directly or through other links.
+/// Directly or through other links.
 fn links_to(paths: &HashSet<ImagePath>, links: &[(u64, ImagePath, ImagePath)]) -> HashSet<usize> {
     let mut found = HashSet::new();
     if paths.is_empty() {

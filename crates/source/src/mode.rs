@@ -9,13 +9,12 @@ pub struct ModeChange(Vec<Clause>);
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Clause {
-    /// Bits that are cleared first.
+    /// Cleared first.
     clear: u16,
-    /// Bits that are cleared, too, unless it is a directory.
+    /// Also cleared, except for a directory.
     clear_of_files: u16,
-    /// Bits that are set then.
     set: u16,
-    /// Execute bits that are set for directories and files that have one already (`X`).
+    /// Set for directories, and for files with an execute bit (`X`).
     set_if_executable: u16,
 }
 
@@ -78,7 +77,7 @@ fn clause(text: &str) -> Option<Clause> {
         "-" => Clause { clear: bits | conditional, ..Clause::default() },
         _ => Clause {
             clear: mask & 0o777 | if rest.contains('s') { mask & 0o6000 } else { 0 },
-            // As chmod does, which keeps set-ID bits of directories.
+            // As chmod, which keeps set-ID bits of directories.
             clear_of_files: mask & 0o7000,
             set: bits,
             set_if_executable: conditional,

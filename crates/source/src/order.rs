@@ -1,5 +1,3 @@
-//! The order file: placement of files by priority.
-
 use packfs_core::{Error, ImagePath, NodeId, Result, ResultExt, Tree, escaped};
 use std::path::Path;
 

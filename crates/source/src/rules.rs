@@ -8,13 +8,11 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-/// The compiled globs of a shape.
 pub(crate) struct Rules {
     exclude: PathGlobs,
     include: Option<PathGlobs>,
 }
 
-/// Globs, and those without effect so far.
 struct PathGlobs {
     matcher: Gitignore,
     unused: RefCell<BTreeSet<String>>,
@@ -27,8 +25,7 @@ impl PathGlobs {
         Ok(PathGlobs { matcher, unused: RefCell::new(given.cloned().collect()) })
     }
 
-    /// Returns true if the last glob that matches a path, or else a directory above it, is not
-    /// negated (`!`).
+    /// Decided by the last glob that matches the path, or else a directory above it.
     fn matches(&self, path: &ImagePath, is_dir: bool) -> bool {
         let found = self.matcher.matched_path_or_any_parents(as_path(path), is_dir);
         if let Some(glob) = found.inner() {
@@ -38,31 +35,25 @@ impl PathGlobs {
     }
 }
 
-/// Result of the rules for a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
-    /// Keep it.
     Keep,
     /// Keep the directory if something below it is kept.
     OnlyIfNeeded,
-    /// Exclude it, with everything below.
     LeaveOut,
 }
 
 impl Rules {
-    /// Errors: `Usage` for an invalid glob.
     pub(crate) fn new(exclude: &[String], include: &[String]) -> Result<Self> {
         let include = (!include.is_empty()).then(|| PathGlobs::new(include)).transpose()?;
         Ok(Rules { exclude: PathGlobs::new(exclude)?, include })
     }
 
-    /// Returns the globs without effect so far, in byte order.
     pub(crate) fn unused(&self) -> Vec<String> {
         let all = [Some(&self.exclude), self.include.as_ref()].into_iter().flatten();
         all.flat_map(|globs| globs.unused.borrow().clone()).collect()
     }
 
-    /// Applies the rules to a path of the source.
     pub(crate) fn judge(&self, path: &ImagePath, is_dir: bool) -> Verdict {
         if path.is_root() {
             return Verdict::Keep;
@@ -99,14 +90,12 @@ fn wrong(glob: &str, fault: &ignore::Error) -> Error {
     Error::usage(format!("glob {glob:?}: {fault}"))
 }
 
-/// Globs of ignore files, by directory. A tree may have thousands of them.
+/// Keyed by directory. A tree may have thousands of ignore files.
 #[derive(Default)]
 pub(crate) struct IgnoreFiles(HashMap<ImagePath, Vec<Gitignore>>);
 
 impl IgnoreFiles {
-    /// Adds the globs of a directory's ignore file; `name` is its name in messages.
-    ///
-    /// Errors: `Usage` for an invalid glob, with its line.
+    /// Errors: `Usage` for an invalid glob, with its line; `name` is the name of the file.
     pub(crate) fn add(&mut self, dir: &ImagePath, text: &[u8], name: &str) -> Result<()> {
         let mut builder = GitignoreBuilder::new("");
         for (index, line) in String::from_utf8_lossy(text).lines().enumerate() {
@@ -120,7 +109,6 @@ impl IgnoreFiles {
         Ok(())
     }
 
-    /// Returns true if the nearest ignore file with a match excludes a path.
     pub(crate) fn leave_out(&self, path: &ImagePath, is_dir: bool) -> bool {
         if self.0.is_empty() {
             return false;
@@ -140,7 +128,6 @@ impl IgnoreFiles {
     }
 }
 
-/// Filters of extended attributes.
 pub(crate) struct XattrRules {
     exclude: Gitignore,
     include: Option<Gitignore>,

@@ -4,6 +4,7 @@ use crate::archive_kind::ArchiveKind;
 use crate::file_contexts::FileContexts;
 use crate::manifest::Additions;
 use crate::mode::ModeChange;
+use crate::selection::Selection;
 use crate::whiteouts::Whiteouts;
 use packfs_core::{Error, ImagePath, Implied, Result, Timestamp};
 use std::ops::RangeInclusive;
@@ -21,8 +22,7 @@ pub struct Shape {
     pub exclude: Vec<String>,
     /// Globs to include, with everything below and the directories above; empty means everything.
     pub include: Vec<String>,
-    /// Names of ignore files: files in source directories with further globs to exclude in that
-    /// directory.
+    /// Names of ignore files, which contain further globs to exclude in their directory.
     pub ignore_files: Vec<String>,
     /// Selection by the caller, applied before the globs.
     pub select: Option<Selection>,
@@ -46,11 +46,11 @@ pub struct Shape {
     pub file_mode: Option<ModeChange>,
     /// Change of the permissions of directories.
     pub dir_mode: Option<ModeChange>,
-    /// Metadata of directories that nothing in the source describes, and of a root made for it.
-    /// [`Shape::mtime_max`] is the time where it has none.
+    /// Metadata of directories that the source does not describe, including its root.
+    /// [`Shape::mtime_max`] replaces a missing time.
     pub implied: Implied,
-    /// Set for a layer: hard links to files that the source has not had so far lead to lower
-    /// layers, and are resolved by [`crate::stack()`] or [`crate::with_linked_files`].
+    /// Set for a layer: hard links to files not yet seen in the source lead to lower layers, and
+    /// are resolved by [`crate::stack()`] or [`crate::with_linked_files`].
     pub links_below: bool,
     /// Time of all entries.
     pub mtime: Option<Timestamp>,
@@ -78,17 +78,17 @@ pub struct Shape {
     pub skip: Vec<(u64, u64)>,
     /// The only kind of archives that is read; `None` means all.
     pub archives: Option<ArchiveKind>,
-    /// Reading of a tar archive.
+    /// Dialects and lists accepted in tar archives.
     pub tar: TarReading,
 }
 
-/// Choices of readers of tar archives.
+/// Options of reading tar archives.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TarReading {
-    /// Set to read on behind blocks of zeros, from the next valid header, as in archives that were
-    /// joined.
+    /// Set to continue after blocks of zeros with the next valid header, as in concatenated
+    /// archives.
     pub ignore_zeros: bool,
-    /// Set for a list of headers without the data of files, which become zeros.
+    /// Set for a list of headers without file data, which reads as zeros.
     pub headers_only: bool,
     /// Set to skip members of unknown types, which are regular files otherwise.
     pub skip_unknown: bool,
@@ -102,30 +102,6 @@ impl Shape {
         let globs = [&self.exclude, &self.include].iter().any(|globs| !globs.is_empty());
         let paths = [&self.strip_prefix, &self.prefix].iter().any(|path| !path.is_root());
         globs || paths || self.select.is_some() || self.strip_components > 0 || !self.additions.is_empty()
-    }
-}
-
-/// A decision of the caller about each path of a source: true excludes it, with everything below.
-///
-/// A directory of this machine is not entered if it is excluded. Other sources ask about every
-/// entry by its whole path, so the function has to look at the directories above, too.
-#[derive(Clone)]
-pub struct Selection(Arc<dyn Fn(&ImagePath) -> bool + Send + Sync>);
-
-impl Selection {
-    /// Excludes the paths for which `excludes` returns true.
-    pub fn new(excludes: impl Fn(&ImagePath) -> bool + Send + Sync + 'static) -> Self {
-        Selection(Arc::new(excludes))
-    }
-
-    pub(crate) fn excludes(&self, path: &ImagePath) -> bool {
-        !path.is_root() && (self.0)(path)
-    }
-}
-
-impl std::fmt::Debug for Selection {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Selection")
     }
 }
 
@@ -143,7 +119,6 @@ impl IdMap {
     }
 }
 
-/// Returns an id mapped by the first map that contains it.
 pub(crate) fn mapped(maps: &[IdMap], id: u32) -> u32 {
     maps.iter().find_map(|map| map.apply(id)).unwrap_or(id)
 }

@@ -1,4 +1,4 @@
-//! Converts entries of a source to nodes of a tree; the only place that does so.
+//! Converts entries of every source to nodes of a tree.
 
 use crate::followed::{Step, followed};
 use crate::manifest::Shaping;
@@ -7,7 +7,7 @@ use crate::shape::{Shape, mapped};
 use crate::{Loaded, Notes, Whiteouts, file_contexts, whiteouts};
 use packfs_core::{
     BuildId, Contents, Error, ImagePath, Implied, Limits, Meta, Meter, NodeId, NodeKind, Owner, Result,
-    Timestamp, Tree, TreeBuilder, Xattrs,
+    Timestamp, Tree, TreeBuilder, Xattrs, overlay,
 };
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -26,32 +26,26 @@ pub struct Shaper<'a> {
     rules: Rules,
     xattr_rules: XattrRules,
     builder: TreeBuilder,
-    /// Directories that are kept only if something below them is.
     pending: HashMap<ImagePath, (Meta, Xattrs)>,
-    /// Excluded files, which a hard link may still include.
     left_out: HashMap<ImagePath, LeftOut>,
     stripped: StrippedRoot,
     notes: Notes,
-    /// First content id after those of the source.
     next_content: u64,
     /// Limits of the source, including excluded entries; `None` means no limits.
     meter: Option<Meter>,
 }
 
-/// Directories of the source whose contents become the root's.
-///
-/// A single one gives the root its metadata; several give none, because the order of entries must
-/// not matter.
+/// A single directory gives the root its metadata; several give none, because the order of entries
+/// must not matter.
 #[derive(Default)]
 struct StrippedRoot {
-    /// The one that contains everything so far.
     only: Option<ImagePath>,
     are_several: bool,
     described: HashMap<ImagePath, (Meta, Xattrs)>,
 }
 
 impl StrippedRoot {
-    /// Records an entry in such a directory, `depth` names deep, or the directory itself.
+    /// `path` is an entry in such a directory, `depth` names deep, or the directory itself.
     fn note(&mut self, path: &ImagePath, depth: usize) {
         if self.are_several || self.only.as_ref().is_some_and(|only| path.starts_with(only)) {
             return;
@@ -109,7 +103,6 @@ impl<'a> Shaper<'a> {
         Ok(Shaper { meter: Some(Meter::new(limits, subject)), ..Shaper::new(shape)? })
     }
 
-    /// Counts directories that were implied by a path.
     fn count_implied(&mut self, path: &ImagePath, nodes_before: u64) -> Result<()> {
         let implied = (self.builder.node_count() - nodes_before).saturating_sub(1);
         match &mut self.meter {
@@ -150,12 +143,11 @@ impl<'a> Shaper<'a> {
         self.judge(path, false) != Verdict::Keep || self.place(path).is_none()
     }
 
-    /// Returns the globs without effect so far.
     pub(crate) fn unused_globs(&self) -> Vec<String> {
         self.rules.unused()
     }
 
-    /// Returns the findings so far, for additions.
+    /// Returns the findings so far, to extend them.
     pub fn notes(&mut self) -> &mut Notes {
         &mut self.notes
     }
@@ -202,10 +194,10 @@ impl<'a> Shaper<'a> {
         Ok(())
     }
 
-    /// Returns true for a whiteout below anything but a directory: where a file replaces a
-    /// directory, umoci marks what was in that, too.
+    /// True for a whiteout below anything but a directory: where a file replaces a directory, umoci
+    /// marks its former entries, too.
     fn hides_nothing(&self, place: &ImagePath) -> bool {
-        let is_mark = place.file_name().is_some_and(|name| whiteouts::is_mark_name(name.as_bytes()));
+        let is_mark = place.file_name().is_some_and(|name| overlay::is_aufs_mark(name.as_bytes()));
         if matches!(self.shape.whiteouts, None | Some(Whiteouts::Keep)) || !is_mark {
             return false;
         }
@@ -253,8 +245,7 @@ impl<'a> Shaper<'a> {
         self.count_implied(path, nodes_before)
     }
 
-    /// Returns the path that the target of a hard link has once the symbolic links so far are
-    /// followed.
+    /// Follows the symbolic links added so far.
     ///
     /// Errors: `Corrupt` for too many.
     fn followed(&self, target: ImagePath) -> Result<ImagePath> {
@@ -277,7 +268,7 @@ impl<'a> Shaper<'a> {
         })
     }
 
-    /// Returns the path in the tree of a path of the source; `None` if it is dropped.
+    /// `None` if the path is dropped.
     fn place(&self, path: &ImagePath) -> Option<ImagePath> {
         let shape = self.shape;
         if !path.starts_with(&shape.strip_prefix) {
@@ -294,12 +285,10 @@ impl<'a> Shaper<'a> {
         Some(place)
     }
 
-    /// Returns the number of names removed from paths.
     fn stripped_depth(&self) -> usize {
         self.shape.strip_prefix.names().count().saturating_add(self.shape.strip_components)
     }
 
-    /// Returns true if `path` becomes the root because of its depth.
     fn becomes_root(&self, path: &ImagePath) -> bool {
         self.shape.strip_components > 0
             && path.names().count() == self.stripped_depth()
@@ -325,8 +314,8 @@ impl<'a> Shaper<'a> {
         Ok(())
     }
 
-    /// Counts directories that the source does not describe, which has to be told, but for those of
-    /// the prefix, and if the caller has not said what they are.
+    /// Counts directories that the source does not describe, for a notice, except for those of the
+    /// prefix, and only if the caller has not specified their metadata.
     pub fn note_implied(&mut self) {
         if self.shape.implied != Implied::default() {
             return;

@@ -2,35 +2,33 @@
 
 use crate::followed::{Step, followed};
 use crate::joined_contents::JoinedContents;
-use crate::rewrite::Rewrite;
 use crate::shaper::LINK_BELOW;
 use crate::whiteouts::WHITEOUT_DEVICE;
 use crate::{Loaded, Notes};
-use packfs_core::overlay::{is_opaque, is_whiteout, without_marks};
+use packfs_core::overlay::{Effect, seen, without_marks};
 use packfs_core::{
-    BuildId, ContentId, Error, ImagePath, Limit, Limits, Meta, Name, Node, NodeId, NodeKind, Owner, Result,
-    Timestamp, Tree, TreeBuilder, Xattrs,
+    BuildId, ContentId, Edited, Error, ImagePath, Limit, Limits, Meta, Name, Node, NodeId, NodeKind, Owner,
+    Result, Timestamp, Tree, TreeBuilder, TreeEdit, Xattrs,
 };
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::convert::Infallible;
 use std::sync::Arc;
 
-/// Metadata that [`crate::Shape::implied`] gives to directories that a layer does not describe:
-/// they take that of the layers below, if there is any. No filesystem has the time.
+/// Metadata that marks directories without a description in their layer, for
+/// [`crate::Shape::implied`]: they take that of the layers below. No filesystem has this time.
 pub const OF_LOWER_LAYER: Meta =
     Meta { mode: 0o755, owner: Owner { uid: 0, gid: 0 }, mtime: Timestamp { seconds: i64::MIN, nanos: 0 } };
 
-/// Returns a root that no layer describes.
 fn undescribed() -> Result<Tree> {
     TreeBuilder::new(OF_LOWER_LAYER).finish()
 }
 
-/// Node of a layer.
 type Place = (usize, NodeId);
 
-/// Puts trees over each other, the lowest first. Whiteouts and opaque directories of overlayfs hide
-/// what lower trees have, and are not in the result. A hard link leads to the file that the layers
-/// below show: whiteouts of its own layer do not hide it. `implied` describes directories that no
-/// layer does, and the notes count them. They name links that a directory replaces, too.
+/// Stacks trees as overlayfs does, the lowest first. Whiteouts and opaque directories of overlayfs
+/// hide entries of lower trees, and are not in the result. A hard link leads to the file visible in
+/// the layers below: whiteouts of its own layer do not hide it. `implied` describes directories
+/// that no layer describes; the notes count them, and name links that a directory replaces.
 ///
 /// Errors: `Limit` for directories within each other; `Corrupt` for a hard link without a file.
 pub fn stack(layers: Vec<Loaded>, implied: Meta, limits: Limits) -> Result<Loaded> {
@@ -39,40 +37,37 @@ pub fn stack(layers: Vec<Loaded>, implied: Meta, limits: Limits) -> Result<Loade
     Ok(Loaded { tree, contents, notes: Notes { implied, replaced_links, ..notes } })
 }
 
-/// Directories of layers so far, each layer laid over those before it.
+/// Directories of the layers so far, stacked.
 pub struct LowerDirs {
-    /// Nothing but directories and symbolic links.
+    /// Contains only directories and symbolic links.
     tree: Tree,
     implied: Meta,
     limits: Limits,
 }
 
 impl LowerDirs {
-    /// Starts without a layer; `implied` describes directories that no layer does.
+    /// Creates an empty stack; `implied` describes directories that no layer describes.
     ///
     /// Errors: none in practice.
     pub fn new(implied: Meta, limits: Limits) -> Result<Self> {
         Ok(LowerDirs { tree: undescribed()?, implied, limits })
     }
 
-    /// Lays a layer over those before, and describes its directories that have the metadata
-    /// [`OF_LOWER_LAYER`] as the layers so far show them. Notes are those of [`stack`].
+    /// Stacks a layer onto the earlier ones. Its directories with the metadata [`OF_LOWER_LAYER`]
+    /// get that of the stack so far. Notes are those of [`stack`].
     ///
     /// Errors: `Limit` for directories within each other.
     pub fn describe(&mut self, layer: Loaded) -> Result<Loaded> {
-        // What is no directory hides those of lower layers, as a whiteout does.
-        let mut marks = Rewrite::new(&layer.tree);
-        let mut walk = layer.tree.walk();
-        while let Some((path, id)) = walk.next() {
-            let node = layer.tree.node(id);
-            match node.kind {
-                NodeKind::Directory => marks.keep(path, id, Xattrs::clone)?,
-                NodeKind::Symlink(_) if node.meta != LINK_BELOW => marks.keep(path, id, Xattrs::clone)?,
-                _ => marks.add(path, WHITEOUT_DEVICE, Meta::default(), Xattrs::new())?,
+        // Anything but a directory hides those of lower layers, as a whiteout does.
+        let marks = layer.tree.edit(|_, _, edited| {
+            let is_own_link = matches!(edited.kind, NodeKind::Symlink(_)) && edited.meta != LINK_BELOW;
+            if edited.kind != NodeKind::Directory && !is_own_link {
+                (edited.kind, edited.meta, edited.xattrs) = (WHITEOUT_DEVICE, Meta::default(), Xattrs::new());
             }
-        }
+            Ok(true)
+        })?;
         let below = std::mem::replace(&mut self.tree, undescribed()?);
-        let trees = [(below, 0), (marks.finish()?, 0)];
+        let trees = [(below, 0), (marks, 0)];
         let (below, found) = Stack::new(&trees, OF_LOWER_LAYER, self.limits)?.build()?;
         self.tree = below;
         let (tree, implied) = self.described(&layer.tree)?;
@@ -81,22 +76,20 @@ impl LowerDirs {
     }
 
     fn described(&self, layer: &Tree) -> Result<(Tree, u64)> {
-        let (mut rewrite, mut implied) = (Rewrite::new(layer), 0);
-        let mut walk = layer.walk();
-        while let Some((path, id)) = walk.next() {
-            let node = layer.node(id);
-            if !node.is_dir() || node.meta != OF_LOWER_LAYER {
-                rewrite.keep(path, id, Xattrs::clone)?;
-                continue;
+        let mut implied = 0;
+        let tree = layer.edit(|path, _, edited| {
+            if edited.kind != NodeKind::Directory || edited.meta != OF_LOWER_LAYER {
+                return Ok(true);
             }
             let below = self.tree.find(path).map(|below| self.tree.node(below));
             let below = below.filter(|below| below.meta != OF_LOWER_LAYER);
             implied += u64::from(below.is_none() && !path.is_root());
             let mut xattrs = below.map_or_else(Xattrs::new, |it| self.tree.xattrs(it.xattrs).clone());
-            xattrs.extend(layer.xattrs(node.xattrs).clone());
-            rewrite.add(path, NodeKind::Directory, below.map_or(self.implied, |it| it.meta), xattrs)?;
-        }
-        Ok((rewrite.finish()?, implied))
+            xattrs.append(&mut edited.xattrs);
+            (edited.meta, edited.xattrs) = (below.map_or(self.implied, |it| it.meta), xattrs);
+            Ok(true)
+        })?;
+        Ok((tree, implied))
     }
 }
 
@@ -105,8 +98,8 @@ pub fn has_links_below(tree: &Tree) -> bool {
     tree.nodes().any(|(_, node)| link_below(node).is_some())
 }
 
-/// Returns the highest of the layers alone, with copies of the lower files that its hard links lead
-/// to: links of one image cannot lead to another.
+/// Returns the highest layer alone, with copies of the lower files that its hard links lead to,
+/// because links cannot lead to another image.
 ///
 /// Errors: as [`stack`].
 pub fn with_linked_files(layers: Vec<Loaded>, limits: Limits) -> Result<Loaded> {
@@ -115,31 +108,31 @@ pub fn with_linked_files(layers: Vec<Loaded>, limits: Limits) -> Result<Loaded> 
     let Some((layer, (tree, _))) = trees.iter().enumerate().next_back() else {
         return Err(Error::failed("internal: no layers"));
     };
-    let mut rewrite = Rewrite::new(tree);
+    let mut edit = TreeEdit::new(tree, Meta::default());
     let mut copies: HashMap<Place, ImagePath> = HashMap::new();
     let mut walk = tree.walk();
     while let Some((path, id)) = walk.next() {
         let Some(&place) = stack.linked.get(&(layer, id)) else {
-            rewrite.keep_as(path, id, stack.kind((layer, id)), Xattrs::clone)?;
+            edit.keep(id, Edited { kind: stack.kind((layer, id)), ..edit.edited(path, id) })?;
             continue;
         };
         if place.0 == layer {
-            rewrite.link(path, tree.path(place.1))?;
+            edit.builder().link(path, tree.path(place.1))?;
             continue;
         }
         match copies.get(&place) {
-            Some(first) => rewrite.link(path, first.clone())?,
+            Some(first) => edit.builder().link(path, first.clone())?,
             None => {
                 copies.insert(place, path.clone());
                 let xattrs = without_marks(stack.xattrs(place).clone());
-                rewrite.add(path, stack.kind(place), stack.node(place).meta, xattrs)?;
+                edit.builder().add(path, stack.kind(place), stack.node(place).meta, xattrs)?;
             }
         }
     }
-    Ok(Loaded { tree: rewrite.finish()?, contents, notes })
+    Ok(Loaded { tree: edit.finish()?, contents, notes })
 }
 
-/// Trees, each with the number that its contents begin with.
+/// Trees, each with the first id of its contents.
 type Trees = Vec<(Tree, u64)>;
 
 fn joined(layers: Vec<Loaded>) -> Result<(Trees, Arc<JoinedContents>, Notes)> {
@@ -159,7 +152,6 @@ fn joined(layers: Vec<Loaded>) -> Result<(Trees, Arc<JoinedContents>, Notes)> {
     Ok((trees, Arc::new(contents), notes))
 }
 
-/// Returns the path that a hard link to a lower layer leads to.
 fn link_below(node: &Node) -> Option<ImagePath> {
     match &node.kind {
         NodeKind::Symlink(target) if node.meta == LINK_BELOW => ImagePath::parse(target).ok(),
@@ -175,34 +167,27 @@ fn contents_of(tree: &Tree) -> impl Iterator<Item = ContentId> {
 }
 
 struct Stack<'a> {
-    /// Trees, and the number that contents of each begin with.
+    /// Trees, each with the first id of its contents.
     trees: &'a [(Tree, u64)],
     limits: Limits,
     builder: TreeBuilder,
-    /// Metadata of directories that no layer describes.
     implied: Meta,
     found: Found,
-    /// Nodes with several names that are in the result.
     links: HashMap<Place, BuildId>,
-    /// Files that hard links to lower layers lead to.
     linked: HashMap<Place, Place>,
-    /// Values of `linked`.
     targets: HashSet<Place>,
 }
 
-/// Findings about a result.
 #[derive(Default)]
 struct Found {
-    /// Directories that no layer describes.
     implied: u64,
     replaced_links: Vec<ImagePath>,
 }
 
-/// Directory of the result whose entries are still to come.
 struct Open {
     build: BuildId,
     path: ImagePath,
-    /// Directories that come together, the lowest first.
+    /// Directories that are merged, the lowest first.
     dirs: Vec<Place>,
     depth: u64,
 }
@@ -239,9 +224,9 @@ impl<'a> Stack<'a> {
         Ok(stack)
     }
 
-    /// Finds the target of a hard link that its layer did not have so far at this path: in the
-    /// layers below, as they show it together, where symbolic links to its directory are followed.
-    /// If there are some, the layer itself may have the file at the path that they lead to.
+    /// Target of a hard link that its layer does not have so far at this path: searched in the
+    /// layers below as stacked, where symbolic links to its directory are followed. If there are
+    /// some, the layer itself may have the file at the path that they lead to.
     fn target(&self, layer: usize, path: &ImagePath) -> Option<Place> {
         let named = |dirs: &[Place], name: &[u8]| {
             let named = |&(layer, dir): &Place| Some((layer, self.trees[layer].0.lookup(dir, name)?));
@@ -258,19 +243,16 @@ impl<'a> Stack<'a> {
             }
         };
         let (way, dirs) = followed(path, self.visible(&self.roots(layer)).to_vec(), step)?;
-        let tree = &self.trees[layer].0;
-        let own = tree.find(&way).filter(|id| way != *path && !self.hides(tree, *id));
-        let below = || named(&dirs?, way.file_name()?.as_bytes()).last().copied();
-        own.map(|id| (layer, id)).or_else(below)
+        let own = self.trees[layer].0.find(&way).map(|id| (layer, id));
+        let own = own.filter(|own| way != *path && !self.hides(*own));
+        own.or_else(|| named(&dirs?, way.file_name()?.as_bytes()).last().copied())
     }
 
-    /// True for a whiteout, and for a hard link whose target is not found yet.
-    fn hides(&self, tree: &Tree, id: NodeId) -> bool {
-        let node = tree.node(id);
-        is_whiteout(&node.kind, tree.xattrs(node.xattrs)) || link_below(node).is_some()
+    /// Also true for a hard link whose target is not found yet.
+    fn hides(&self, place: Place) -> bool {
+        self.effect(place) == Effect::Hides || link_below(self.node(place)).is_some()
     }
 
-    /// Roots of the lowest layers.
     fn roots(&self, count: usize) -> Vec<Place> {
         (0..count).map(|layer| (layer, NodeId::ROOT)).collect()
     }
@@ -298,7 +280,6 @@ impl<'a> Stack<'a> {
         self.trees[place.0].0.xattrs(self.node(place).xattrs)
     }
 
-    /// Adds the entries of a directory.
     fn fill(&mut self, dir: &Open, open: &mut Vec<Open>) -> Result<()> {
         let trees = self.trees;
         let mut names: BTreeMap<&[u8], Vec<Place>> = BTreeMap::new();
@@ -329,7 +310,7 @@ impl<'a> Stack<'a> {
         Ok(())
     }
 
-    /// True for directories over a symbolic link, which no mark tells to hide.
+    /// True for directories over a symbolic link, which no mark hides.
     fn replaces_link(&self, found: &[Place]) -> bool {
         let (links, dirs) = match found.iter().rposition(|place| !self.node(*place).is_dir()) {
             Some(at) => found.split_at(at + 1),
@@ -339,34 +320,24 @@ impl<'a> Stack<'a> {
             let node = self.node(*place);
             matches!(node.kind, NodeKind::Symlink(_)) && node.meta != LINK_BELOW
         };
-        let is_opaque = |place: &Place| is_opaque(self.xattrs(*place));
-        links.last().is_some_and(is_link) && !dirs.iter().any(is_opaque)
+        let joins = |place: &Place| self.effect(*place) == Effect::Joins;
+        links.last().is_some_and(is_link) && dirs.iter().all(joins)
     }
 
-    /// Leaves what no layer above hides: directories that come together, one of anything else, or
-    /// nothing.
+    fn effect(&self, place: Place) -> Effect {
+        Effect::of(&self.node(place).kind, self.xattrs(place))
+    }
+
+    /// Returns nodes that no layer above hides: directories to merge, one node of another type, or
+    /// none.
     fn visible<'p>(&self, found: &'p [Place]) -> &'p [Place] {
-        let Some((&top, below)) = found.split_last() else { return found };
-        let (node, xattrs) = (self.node(top), self.xattrs(top));
-        if is_whiteout(&node.kind, xattrs) {
-            return &[];
-        }
-        if !node.is_dir() {
-            return &found[below.len()..];
-        }
-        let hides = |place: &Place| {
-            let node = self.node(*place);
-            !node.is_dir() || is_opaque(self.xattrs(*place))
-        };
-        match found.iter().rposition(hides) {
-            Some(at) if self.node(found[at]).is_dir() => &found[at..],
-            Some(at) => &found[at + 1..],
-            None => found,
-        }
+        let effects = found.iter().rev().map(|place| Ok(self.effect(*place)));
+        let Ok::<_, Infallible>(count) = seen(effects);
+        &found[found.len() - count..]
     }
 
-    /// Returns metadata and attributes of a directory: those of the highest layer that describes
-    /// it. An opaque mark hides what lower layers have in a directory, and not the directory.
+    /// Taken from the highest layer that describes the directory. An opaque mark hides entries of
+    /// lower layers, not the directory.
     fn description(&self, found: &[Place]) -> Option<(Meta, Xattrs)> {
         let dirs = found.iter().rev().take_while(|place| self.node(**place).is_dir());
         let mut described = dirs.filter(|place| self.node(**place).meta != OF_LOWER_LAYER);
@@ -430,7 +401,7 @@ mod tests {
                     at.max(line.rfind(['=', '>']).unwrap_or(line.len()))
                 }
             }));
-            let opaque = Xattrs::from([(b"trusted.overlay.opaque".to_vec(), b"y".to_vec())]);
+            let opaque = Xattrs::from([(packfs_core::overlay::OPAQUE[0].to_vec(), b"y".to_vec())]);
             match mark {
                 "/" | "/!" | "/?" | "/?!" => {
                     let (meta, xattrs) = match mark {

@@ -5,10 +5,9 @@ use std::collections::HashMap;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// Returns the name of each path in the root, and the path to read.
+/// Returns the path to read, too.
 ///
-/// Errors: `Usage` for duplicate names, and for a path without one; `Io` for one that cannot be
-/// read.
+/// Errors: `Usage` for duplicate names, and for a path without one.
 pub(crate) fn named(paths: &[PathBuf]) -> Result<Vec<(Vec<u8>, PathBuf)>> {
     if let [only] = paths {
         let cannot_read = || format!("cannot read {only:?}");
@@ -31,9 +30,9 @@ pub(crate) fn named(paths: &[PathBuf]) -> Result<Vec<(Vec<u8>, PathBuf)>> {
     Ok(tops)
 }
 
-/// Returns the last name of a path; if it ends with a dot, the name of that directory.
+/// Resolves a path that ends with a dot to the name of that directory.
 ///
-/// Errors: `Usage` for the root of the filesystem; `Io` for a path that cannot be read.
+/// Errors: `Usage` for the root of the filesystem.
 pub(crate) fn name_of(path: &Path) -> Result<Vec<u8>> {
     if let Some(name) = path.file_name() {
         return Ok(name.as_bytes().to_vec());
@@ -46,8 +45,7 @@ pub(crate) fn name_of(path: &Path) -> Result<Vec<u8>> {
     })
 }
 
-/// Splits a path into the directory and the last name; the name is `.` for a path that ends like a
-/// directory.
+/// The name is `.` for a path that ends like a directory.
 pub(crate) fn split(path: &[u8]) -> (&[u8], &[u8]) {
     match path.iter().rposition(|&b| b == b'/') {
         _ if path == b"." || path == b".." => (path, b"."),

@@ -1,17 +1,12 @@
-//! Whiteouts: marks of files that an upper layer hides in lower ones, converted between the formats
-//! of AUFS and overlayfs.
-//!
-//! AUFS, and so every OCI layer, uses regular files: `.wh.NAME` hides NAME, `.wh..wh..opq` hides
-//! all entries of lower layers in its directory. Overlayfs uses character devices 0/0 with the
-//! hidden name, and the attribute `trusted.overlay.opaque` of the directory. Sources: the OCI image
-//! specification, "layer.md"; the kernel's Documentation/filesystems/overlayfs.rst.
+//! Whiteouts, the marks of files that an upper layer hides in lower ones, converted between the
+//! formats of AUFS and overlayfs.
 
-use crate::rewrite::Rewrite;
+use packfs_core::overlay::{self, AUFS_OPAQUE, AUFS_RESERVED, Effect};
 use packfs_core::{
-    ContentId, Entry, Error, ImagePath, Name, NodeId, NodeKind, Result, Tree, Xattrs, overlay,
+    ContentId, Edited, Entry, Error, ImagePath, Meta, Name, NodeId, NodeKind, Result, Tree, TreeEdit, Xattrs,
+    words,
 };
 use std::collections::HashSet;
-use std::str::FromStr;
 
 /// Format of whiteouts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -25,29 +20,12 @@ pub enum Whiteouts {
     Aufs,
 }
 
-impl FromStr for Whiteouts {
-    type Err = Error;
+words!(Whiteouts: "form of whiteouts", { Overlayfs: "overlayfs", Aufs: "aufs", Keep: "keep" });
 
-    fn from_str(text: &str) -> Result<Self> {
-        match text {
-            "keep" => Ok(Whiteouts::Keep),
-            "overlayfs" => Ok(Whiteouts::Overlayfs),
-            "aufs" => Ok(Whiteouts::Aufs),
-            _ => Err(Error::usage(format!("whiteouts {text:?}: overlayfs, aufs or keep is allowed"))),
-        }
-    }
-}
-
-const WHITEOUT_PREFIX: &[u8] = b".wh.";
-/// Names reserved by AUFS, except [`OPAQUE_NAME`].
-const RESERVED_PREFIX: &[u8] = b".wh..wh.";
-const OPAQUE_NAME: &[u8] = b".wh..wh..opq";
 pub(crate) const WHITEOUT_DEVICE: NodeKind = NodeKind::CharDevice(overlay::WHITEOUT_DEVICE);
 /// An empty file, whose contents are never read.
 const EMPTY_FILE: NodeKind = NodeKind::File { len: 0, content: ContentId(0) };
 
-/// Converts all whiteouts of a tree.
-///
 /// Errors: `Failed` for a whiteout with too long a name.
 pub(crate) fn respell(tree: Tree, whiteouts: Whiteouts) -> Result<Tree> {
     match whiteouts {
@@ -57,30 +35,23 @@ pub(crate) fn respell(tree: Tree, whiteouts: Whiteouts) -> Result<Tree> {
     }
 }
 
-/// Returns the number of AUFS whiteouts in a tree.
 pub(crate) fn count_marks(tree: &Tree) -> u64 {
     let entries = tree.nodes().filter(|(_, node)| node.is_dir()).flat_map(|(id, _)| tree.entries(id));
     let is_mark = |entry: &Entry<'_>| {
         let name = entry.name;
-        name == OPAQUE_NAME || hidden_name(tree, entry.node, name).is_some()
+        name == AUFS_OPAQUE || hidden_name(tree, entry.node, name).is_some()
     };
     entries.filter(is_mark).count() as u64
 }
 
-/// Returns true for the name of a mark of AUFS.
-pub(crate) fn is_mark_name(name: &[u8]) -> bool {
-    name.starts_with(WHITEOUT_PREFIX)
-}
-
-/// Returns the name hidden by an AUFS whiteout; `None` for any other file.
-fn hidden_name(tree: &Tree, id: NodeId, name: &[u8]) -> Option<Vec<u8>> {
-    let hidden = name.strip_prefix(WHITEOUT_PREFIX)?;
-    let is_mark = matches!(tree.node(id).kind, NodeKind::File { .. }) && Name::new(hidden).is_ok();
-    is_mark.then(|| hidden.to_vec())
+/// `None` for any other file.
+fn hidden_name<'n>(tree: &Tree, id: NodeId, name: &'n [u8]) -> Option<&'n [u8]> {
+    let is_file = matches!(tree.node(id).kind, NodeKind::File { .. });
+    overlay::hidden_by_aufs(name).filter(|_| is_file)
 }
 
 fn to_overlayfs(tree: &Tree) -> Result<Tree> {
-    let mut rewrite = Rewrite::new(tree);
+    let mut edit = TreeEdit::new(tree, Meta::default());
     let mut left_out: Option<ImagePath> = None;
     let mut walk = tree.walk();
     while let Some((path, id)) = walk.next() {
@@ -88,40 +59,36 @@ fn to_overlayfs(tree: &Tree) -> Result<Tree> {
             continue;
         }
         let name = path.file_name().map_or(&b""[..], |name| name.as_bytes());
-        if name.starts_with(RESERVED_PREFIX) {
+        if name.starts_with(AUFS_RESERVED) {
             left_out = Some(path.clone());
             continue;
         }
         match hidden_name(tree, id, name) {
-            Some(hidden) => add_device(&mut rewrite, tree, path, id, &hidden)?,
+            Some(hidden) => add_device(&mut edit, tree, path, id, hidden)?,
             None if tree.node(id).is_dir() && is_opaque(tree, path, id, name) => {
-                rewrite.keep(path, id, |xattrs| {
-                    let mut xattrs = xattrs.clone();
-                    xattrs.insert(overlay::OPAQUE[0].to_vec(), b"y".to_vec());
-                    xattrs
-                })?;
+                let mut edited = edit.edited(path, id);
+                edited.xattrs.insert(overlay::OPAQUE[0].to_vec(), b"y".to_vec());
+                edit.keep(id, edited)?;
             }
-            None => rewrite.keep(path, id, Xattrs::clone)?,
+            None => edit.keep(id, edit.edited(path, id))?,
         }
     }
-    rewrite.finish()
+    edit.finish()
 }
 
-/// Returns true for a directory that hides its contents in lower layers: it is marked opaque, or
-/// replaces a hidden name.
+/// True if marked opaque, or if the directory replaces a hidden name.
 fn is_opaque(tree: &Tree, path: &ImagePath, id: NodeId, name: &[u8]) -> bool {
     let replaces = !path.is_root() && {
-        let mark = [WHITEOUT_PREFIX, name].concat();
+        let mark = overlay::aufs_mark_of(name);
         let parent = tree.node(id).parent();
         tree.lookup(parent, &mark).is_some_and(|mark_id| hidden_name(tree, mark_id, &mark).is_some())
     };
-    replaces || tree.lookup(id, OPAQUE_NAME).is_some()
+    replaces || tree.lookup(id, AUFS_OPAQUE).is_some()
 }
 
-/// Replaces a whiteout by a device, unless the layer itself has an entry with that name, which
-/// hides it anyway.
+/// Keeps an entry of the layer with that name, which hides the lower one anyway.
 fn add_device(
-    rewrite: &mut Rewrite<'_>,
+    edit: &mut TreeEdit<'_>,
     tree: &Tree,
     mark: &ImagePath,
     id: NodeId,
@@ -133,41 +100,41 @@ fn add_device(
     if let (false, Ok(name)) = (has_own, Name::new(hidden)) {
         path.push(name);
         let node = tree.node(id);
-        rewrite.add(&path, WHITEOUT_DEVICE, node.meta, tree.xattrs(node.xattrs).clone())?;
+        edit.builder().add(&path, WHITEOUT_DEVICE, node.meta, tree.xattrs(node.xattrs).clone())?;
     }
     Ok(())
 }
 
 fn to_aufs(tree: &Tree) -> Result<Tree> {
-    let mut rewrite = Rewrite::new(tree);
+    let mut edit = TreeEdit::new(tree, Meta::default());
     let mut walk = tree.walk();
     while let Some((path, id)) = walk.next() {
         let node = tree.node(id);
         let xattrs = tree.xattrs(node.xattrs);
-        if overlay::is_whiteout(&node.kind, xattrs) && !path.is_root() {
+        if Effect::of(&node.kind, xattrs) == Effect::Hides && !path.is_root() {
             let name = path.file_name().map_or(&b""[..], |name| name.as_bytes());
-            let mark = [WHITEOUT_PREFIX, name].concat();
+            let mark = overlay::aufs_mark_of(name);
             let mut at = path.clone();
             at.pop();
             at.push(
                 Name::new(&mark)
                     .map_err(|why| Error::failed(format!("cannot create a whiteout for {path:?}: {why}")))?,
             );
-            rewrite.add(&at, EMPTY_FILE, node.meta, without(xattrs, overlay::WHITEOUT))?;
+            edit.builder().add(&at, EMPTY_FILE, node.meta, without(xattrs, overlay::WHITEOUT))?;
             continue;
         }
         if !node.is_dir() {
-            rewrite.keep(path, id, Xattrs::clone)?;
+            edit.keep(id, edit.edited(path, id))?;
             continue;
         }
-        rewrite.keep(path, id, |xattrs| overlay::without_marks(xattrs.clone()))?;
+        edit.keep(id, Edited { xattrs: overlay::without_marks(xattrs.clone()), ..edit.edited(path, id) })?;
         if overlay::is_opaque(xattrs) {
-            let name = Name::new(OPAQUE_NAME).map_err(Error::failed)?;
-            let meta = packfs_core::Meta { mode: node.meta.mode & 0o666, ..node.meta };
-            rewrite.add(&path.join(name), EMPTY_FILE, meta, Xattrs::new())?;
+            let name = Name::new(AUFS_OPAQUE).map_err(Error::failed)?;
+            let meta = Meta { mode: node.meta.mode & 0o666, ..node.meta };
+            edit.builder().add(&path.join(name), EMPTY_FILE, meta, Xattrs::new())?;
         }
     }
-    rewrite.finish()
+    edit.finish()
 }
 
 /// Marks the directories that have whiteouts of overlayfs, as mkfs.erofs does; see
@@ -181,18 +148,12 @@ pub fn with_origins(tree: Tree) -> Result<Tree> {
     if marked.is_empty() {
         return Ok(tree);
     }
-    let mut rewrite = Rewrite::new(&tree);
-    let mut walk = tree.walk();
-    while let Some((path, id)) = walk.next() {
-        rewrite.keep(path, id, |xattrs| {
-            let mut xattrs = xattrs.clone();
-            if marked.contains(&id) {
-                overlay::mark_origin(&mut xattrs);
-            }
-            xattrs
-        })?;
-    }
-    rewrite.finish()
+    tree.edit(|_, id, edited| {
+        if marked.contains(&id) {
+            overlay::mark_origin(&mut edited.xattrs);
+        }
+        Ok(true)
+    })
 }
 
 fn without(xattrs: &Xattrs, names: [&[u8]; 2]) -> Xattrs {

@@ -1,8 +1,8 @@
-//! The zip source: entries as the central directory has them, with what Info-ZIP stores for Unix.
+//! The zip source: entries of the central directory, with Info-ZIP's attributes of Unix.
 //!
 //! The crate `zip` finds and decodes entries; here they become nodes. Contents are checked and kept
-//! in an unnamed file. Encrypted entries are refused; entries that share bytes of the archive, too,
-//! as only zip bombs have them.
+//! in an unnamed file. Encrypted entries are refused, and so are entries that share bytes of the
+//! archive, which occur only in zip bombs.
 
 use crate::Loaded;
 use crate::archive::contents::{ArchiveContents, Stored};
@@ -43,9 +43,6 @@ pub(crate) fn looks_like_zip(beginning: &[u8]) -> bool {
     starts(b"PK\x03\x04", LOCAL_HEADER_LEN) && has_name || starts(b"PK\x05\x06", END_LEN)
 }
 
-/// Loads an archive that was opened.
-///
-/// Errors: as [`crate::load_archive`].
 pub(crate) fn load(opening: Opening<'_>, shape: &Shape) -> Result<Loaded> {
     let Opening { name, limits, spool_dir, progress, bytes } = opening;
     progress.begin(Stage::Scan, 0, 0);
@@ -80,7 +77,7 @@ pub(crate) fn load(opening: Opening<'_>, shape: &Shape) -> Result<Loaded> {
     shaper.finish(Arc::new(ArchiveContents { place: None, spool: Some(spool.finish()?), name, stored }))
 }
 
-/// Copies a stream to an unnamed file: the directory of an archive is at its end.
+/// The directory of an archive is at its end, so a stream is copied to an unnamed file.
 fn whole(reader: &mut dyn Read, name: &str, folder: &Path, progress: &dyn Progress) -> Result<File> {
     let (file, mut len) = (nameless_file(folder)?, 0);
     pass_parts(reader, name, progress, &mut |part| {
@@ -90,17 +87,14 @@ fn whole(reader: &mut dyn Read, name: &str, folder: &Path, progress: &dyn Progre
     Ok(file)
 }
 
-/// State of the conversion.
 struct Entries<'a> {
     subject: &'a str,
     limits: Limits,
-    /// Length of the archive.
     len: u64,
     progress: &'a dyn Progress,
     shaper: Shaper<'a>,
     spool: Spool,
     stored: Stored,
-    /// Names with backslashes for slashes.
     told: Told,
 }
 
@@ -136,14 +130,14 @@ impl Entries<'_> {
         let most = TARGET_LEN_MAX as u64 + 1;
         entry.take(most).read_to_end(&mut target).map_err(|error| fault(self.subject, "", error.into()))?;
         if target.is_empty() || target.len() > TARGET_LEN_MAX || target.contains(&0) {
-            let what =
+            let fault =
                 format!("target of {} bytes: 1 to {TARGET_LEN_MAX} allowed, without NUL", target.len());
-            return Err(Error::corrupt(self.subject, what));
+            return Err(Error::corrupt(self.subject, fault));
         }
         Ok(NodeKind::Symlink(target.into()))
     }
 
-    /// Decodes a file to the unnamed file; the crate compares its checksum.
+    /// The crate verifies the checksum.
     fn file(&mut self, mut entry: Entry<'_>) -> Result<NodeKind> {
         let (at, len) = (self.spool.len(), entry.size());
         let mut buffer = vec![0; BUFFER_LEN];
@@ -159,15 +153,14 @@ impl Entries<'_> {
         }
         let found = self.spool.len() - at;
         if found != len {
-            let what = format!("{found} bytes of data, its header says {len}");
-            return Err(Error::corrupt(self.subject, what));
+            let fault = format!("{found} bytes of data, its header says {len}");
+            return Err(Error::corrupt(self.subject, fault));
         }
         Ok(NodeKind::File { len, content: self.stored.add(at, len) })
     }
 }
 
-/// Returns the name in the encoding of images: Unix systems store bytes, others code page 437 where
-/// it is not UTF-8.
+/// Unix systems store bytes; others code page 437 if the name is not UTF-8.
 fn raw_name(entry: &Entry<'_>) -> Vec<u8> {
     match entry.name() {
         Ok(name) if entry.system() != System::Unix => name.as_bytes().to_vec(),
@@ -175,7 +168,7 @@ fn raw_name(entry: &Entry<'_>) -> Vec<u8> {
     }
 }
 
-/// Returns the path of an entry; programs for DOS and Windows wrote backslashes, too.
+/// Programs for DOS and Windows wrote backslashes, too.
 fn entry_path(entry: &Entry<'_>) -> Vec<u8> {
     let mut name = raw_name(entry);
     let separates = matches!(entry.system(), System::Dos | System::WindowsNTFS | System::VFAT);
@@ -185,7 +178,7 @@ fn entry_path(entry: &Entry<'_>) -> Vec<u8> {
     name
 }
 
-/// Returns the type and permissions; those of a usual file or directory if none are stored.
+/// Defaults to those of a usual file or directory.
 fn unix_mode(entry: &Entry<'_>) -> u32 {
     let stored = match entry.external_attributes() >> 16 {
         0 => entry.unix_mode().unwrap_or(0),
@@ -201,7 +194,7 @@ fn unix_mode(entry: &Entry<'_>) -> u32 {
     }
 }
 
-/// Returns user and group, root's if none are stored; `None` for numbers beyond 32 bits.
+/// Root's if none are stored; `None` for numbers beyond 32 bits.
 fn owner(entry: &Entry<'_>) -> Option<Owner> {
     let field = entry.extra_data_fields().find_map(|field| match field {
         ExtraField::Custom(field) if field.header_id == OWNER_FIELD => Some(&field.data),
@@ -212,7 +205,7 @@ fn owner(entry: &Entry<'_>) -> Option<Owner> {
     Some(Owner { uid, gid: id(rest)?.0 })
 }
 
-/// Reads a number after its length.
+/// The number follows its length.
 fn id(bytes: &[u8]) -> Option<(u32, &[u8])> {
     let (&len, rest) = bytes.split_first()?;
     let (digits, rest) = rest.split_at_checked(len.into())?;
@@ -220,8 +213,7 @@ fn id(bytes: &[u8]) -> Option<(u32, &[u8])> {
     Some((digits.iter().rev().try_fold(0, sum)?, rest))
 }
 
-/// Returns the time of the last write: in Greenwich if it is stored for Unix or NTFS, else that of
-/// an unknown zone as if it were that.
+/// UTC if stored for Unix or NTFS; other times have no zone, and are taken as UTC.
 fn mtime(entry: &Entry<'_>) -> Timestamp {
     let exact = entry.extra_data_fields().find_map(|field| match field {
         ExtraField::ExtendedTimestamp(times) => {
@@ -242,14 +234,14 @@ fn mtime(entry: &Entry<'_>) -> Timestamp {
     exact.or_else(coarse).unwrap_or_default()
 }
 
-/// Converts an error of the crate; `at` says of which part.
+/// `at` names the part of the archive.
 fn fault(subject: &str, at: &str, error: ZipError) -> Error {
     let lead = if at.is_empty() { String::new() } else { format!("{at}: ") };
     match error {
         ZipError::Io(error) if error.raw_os_error().is_some() => {
             Error::io(format!("cannot read {subject}"), error)
         }
-        // Some errors of the crate come wrapped.
+        // The crate wraps some errors.
         ZipError::Io(error) if error.get_ref().is_some_and(|inner| inner.is::<ZipError>()) => error
             .downcast()
             .map_or_else(|error| Error::corrupt(subject, error), |error| fault(subject, at, error)),

@@ -1,10 +1,10 @@
-//! Scripts by which shells complete a command line.
+//! Completion scripts of shells.
 
 use crate::Outcome;
 use crate::report;
 use std::process::ExitCode;
 
-/// Prints the script for a shell. `name` is what users type.
+/// Prints the script for a shell. `name` is the name of the program.
 ///
 /// Errors: `Io` if standard output cannot be written.
 pub fn print(shell: clap_complete::Shell, mut command: clap::Command, name: &str) -> Outcome {

@@ -1,24 +1,22 @@
-//! Threads and memory that this machine or its limits do not have. Packing and checking make do
-//! with fewer threads where they can; where a thread is a must, the program fails like any other
-//! instead of panicking.
+//! Lack of threads and memory. Packing and checking continue with fewer threads if possible; if a
+//! thread is required, the program fails with an error instead of panicking.
 
 use packfs::Error;
 use rustix::process::{Resource, getrlimit};
 
-/// Beginnings of the messages with which the standard library panics where a thread cannot be
-/// started: in the thread that asks for another, and in the new one, whose stack for signals is
-/// allocated after it has begun.
+/// Prefixes of the panic messages of the standard library when a thread cannot be started: in the
+/// thread that requests another, and in the new one, which allocates its stack for signals.
 const NO_THREAD: [&str; 3] = [
     "failed to spawn thread",
     "failed to allocate an alternative stack",
     "failed to set up alternative stack guard page",
 ];
 
-/// Prepares the program for limits, before it has a second thread.
+/// Prepares the program for limits; call before it has a second thread.
 pub fn prepare() {
     packfs::mount::return_long_blocks();
     if getrlimit(Resource::As).current.is_some() {
-        // A heap for each thread would reserve address space by the hundred megabytes.
+        // Separate heaps would each reserve hundreds of megabytes of address space.
         packfs::mount::share_heap();
     }
     let otherwise = std::panic::take_hook();

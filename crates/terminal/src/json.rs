@@ -1,9 +1,9 @@
 //! JSON documents: one schema a verb, described in `docs/guide/cli.md`.
 //! Names are kept without loss.
 //!
-//! A name that is UTF-8 is a string. One that is not gets, besides a readable string with escapes,
-//! its bytes in hexadecimal under the same key with `_bytes` at its end. What acts on a terminal is
-//! written as `\u` and four digits.
+//! A name that is UTF-8 is a string. Any other name has, besides a readable string with escapes,
+//! its bytes in hexadecimal under the same key with the suffix `_bytes`. Characters that act on
+//! terminals are written as `\u` and four digits.
 
 use crate::report::{Out, cannot_write};
 use packfs::{Error, ResultExt, acts_on_terminals};
@@ -13,7 +13,7 @@ use serde_json::ser::{CompactFormatter, Formatter, PrettyFormatter};
 pub use serde_json::{Value, json};
 use std::io::{self, Write};
 
-/// A JSON object whose keys stay in the order they were added.
+/// JSON object with keys in the order of insertion.
 pub type Object = serde_json::Map<String, Value>;
 
 /// Prints one document.
@@ -26,24 +26,22 @@ pub fn print(value: &impl Serialize) -> packfs::Result<()> {
 
 /// Returns a value as text on one line.
 ///
-/// Errors: keys of maps that are no strings.
+/// Errors: keys of maps that are not strings.
 pub fn line(value: &impl Serialize) -> packfs::Result<String> {
     let mut line = Vec::new();
     write_with(CompactFormatter, value, &mut line)?;
     Ok(String::from_utf8_lossy(&line).into_owned())
 }
 
-/// Writes a value on one line, or indented, as the formatter has it.
 fn write_with(formatter: impl Formatter, value: &impl Serialize, out: &mut dyn Write) -> packfs::Result<()> {
     let mut serializer = Serializer::with_formatter(out, Quiet(formatter));
     value.serialize(&mut serializer).map_err(io::Error::from).or_io(cannot_write)
 }
 
-/// Writes what acts on a terminal as `\u` and four digits: the same string to a program, and
-/// harmless to people.
+/// Escapes characters that act on terminals as `\u` and four digits: the same string to a program.
 struct Quiet<F>(F);
 
-/// Hands these calls on.
+/// Delegates calls unchanged.
 macro_rules! as_before {
     ($($name:ident($($arg:ident: $type:ty),*)),* $(,)?) => {
         $(fn $name<W: ?Sized + io::Write>(&mut self, out: &mut W $(, $arg: $type)*) -> io::Result<()> {
@@ -74,26 +72,25 @@ impl<F: Formatter> Formatter for Quiet<F> {
     }
 }
 
-/// Prints a JSON array element by element, so that it need not be held in memory.
+/// Prints a JSON array element by element, so that it is never in memory as a whole.
 pub struct Array {
     out: Out,
-    /// Text before the first element.
     opening: String,
     is_empty: bool,
 }
 
 impl Array {
-    /// An array that is the whole document.
+    /// Begins an array that is the whole document.
     pub fn document() -> Self {
         Array { out: Out::stdout(), opening: "[".into(), is_empty: true }
     }
 
-    /// An array that is the first value of an object, under this key.
+    /// Begins an array that is the first value of an object, under `key`.
     pub fn within(key: &str) -> Self {
         Array { opening: format!("{{\"{key}\":["), ..Array::document() }
     }
 
-    /// Prints one element, on a line of its own.
+    /// Prints one element on a separate line.
     pub fn push(&mut self, object: &impl Serialize) -> packfs::Result<()> {
         self.separate()?;
         write_with(CompactFormatter, object, self.out.writer())
@@ -111,7 +108,7 @@ impl Array {
         self.out.finish()
     }
 
-    /// Closes the array, adds the rest of the object it is in, and closes that.
+    /// Closes the array, and adds the rest of the object around it.
     pub fn finish_with(mut self, rest: &impl Serialize) -> packfs::Result<()> {
         self.close()?;
         let rest = serde_json::to_value(rest).map_err(|error| Error::failed(format!("JSON: {error}")))?;

@@ -1,5 +1,5 @@
-//! Input and output of the programs `packfs` and `packfs-lab`: options that both have, text and
-//! JSON, progress and signals, errors, shell completions, manual pages.
+//! Input and output of the programs `packfs` and `packfs-lab`: common options, text and JSON,
+//! progress and signals, errors, shell completions, manual pages.
 #![forbid(unsafe_code)]
 
 pub mod completions;
@@ -14,5 +14,5 @@ pub mod work;
 
 use std::process::ExitCode;
 
-/// Exit code, or the error, that a verb ends with.
+/// Exit code or error of a verb.
 pub type Outcome = packfs::Result<ExitCode>;

@@ -1,43 +1,47 @@
-//! Values that a shell completes, for options that take others, too.
+//! Completion of values for options that also accept others.
 
 use clap::builder::{PossibleValue, TypedValueParser};
+use packfs::Words;
 use std::error::Error;
 use std::ffi::OsStr;
+use std::fmt::Display;
+use std::str::FromStr;
 
-/// A parser of values that names some of them. Options with it hide the list from `--help`, whose
-/// words tell them.
+/// Value parser with a list of some values for completion. The list is hidden in `--help`, whose
+/// text names the values.
 #[derive(Clone)]
 pub struct Listed<T, E> {
     parse: fn(&str) -> Result<T, E>,
     values: fn() -> Vec<&'static str>,
 }
 
-/// Parses with `parse`, and has shells complete `values`.
+/// Parses with `parse`; shells complete `values`.
 pub fn listed<T, E>(parse: fn(&str) -> Result<T, E>, values: fn() -> Vec<&'static str>) -> Listed<T, E> {
     Listed { parse, values }
 }
 
-/// Takes any text.
+/// Accepts any text.
 pub fn any(text: &str) -> Result<String, String> {
     Ok(text.to_owned())
 }
 
-/// Names of formats that images can be packed in.
+/// Returns the names of formats that can be packed.
 pub fn formats() -> Vec<&'static str> {
     let all = packfs::formats::all().iter();
     let can_pack = all.filter(|format| format.packer(&packfs::PackSettings::default()).is_ok());
     can_pack.map(|format| format.name()).collect()
 }
 
-/// Names of codecs, and `none`.
+/// Returns the names of codecs, and `none`.
 pub fn codecs() -> Vec<&'static str> {
     let names = packfs::codec::CODECS.iter().map(|row| row.name);
     names.filter(|name| *name != "none").chain(["none"]).collect()
 }
 
-/// Names of goals.
-pub fn goals() -> Vec<&'static str> {
-    packfs::Goal::ALL.map(packfs::Goal::name).into()
+/// Parses the words of a type.
+pub fn words<T: Words + FromStr<Err: Display>>() -> Listed<T, String> {
+    let words = || T::WORDS.iter().map(|(word, _)| *word).collect();
+    listed(|text| text.parse().map_err(|error: T::Err| error.to_string()), words)
 }
 
 impl<T, E> TypedValueParser for Listed<T, E>

@@ -1,11 +1,11 @@
-//! Manual pages, made from the same table as `--help`.
+//! Manual pages, generated from the same table as `--help`.
 
 use clap_mangen::Man;
 use packfs::{Result, ResultExt};
 use std::io::{self, Write};
 use std::path::Path;
 
-/// Exit codes and what each says, as docs/guide/cli.md has them.
+/// Exit codes and their meaning, as in docs/guide/cli.md.
 const EXIT_STATUS: [(&str, &str); 8] = [
     ("0", "Success: the request was fulfilled completely."),
     (
@@ -21,8 +21,8 @@ const EXIT_STATUS: [(&str, &str); 8] = [
     ("141", "Standard output was closed early."),
 ];
 
-/// Writes a page of the command and one for each of its verbs, such as `packfs.1` and
-/// `packfs-pack.1`, into a folder, which is made if it does not exist.
+/// Writes a page for the command and one for each verb, such as `packfs.1` and `packfs-pack.1`,
+/// into a folder, which is created if missing.
 ///
 /// Errors: `Io`.
 pub fn write(command: clap::Command, dir: &Path) -> Result<()> {
@@ -60,8 +60,8 @@ fn write_exit_status(page: &mut Vec<u8>) -> io::Result<()> {
     EXIT_STATUS.iter().try_for_each(|(code, meaning)| writeln!(page, ".TP\n\\fB{code}\\fR\n{meaning}"))
 }
 
-/// Writes what stands below the options in `--help`: each heading begins a section, and lines are
-/// kept as they are.
+/// Writes the text after the options in `--help`: each heading begins a section, and lines are
+/// unchanged.
 fn write_as_typed(help: &str, page: &mut Vec<u8>) -> io::Result<()> {
     let mut is_as_typed = false;
     for line in help.lines() {
@@ -79,7 +79,7 @@ fn write_as_typed(help: &str, page: &mut Vec<u8>) -> io::Result<()> {
     if is_as_typed { writeln!(page, ".fi") } else { Ok(()) }
 }
 
-/// Text as roff takes it as it is.
+/// Escapes text for roff.
 fn roff(text: &str) -> String {
     let escaped = text.replace('\\', "\\e").replace('-', "\\-").replace('"', "\\(dq").replace('\'', "\\(aq");
     if escaped.starts_with('.') { format!("\\&{escaped}") } else { escaped }

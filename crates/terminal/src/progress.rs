@@ -1,8 +1,8 @@
-//! Progress on a terminal: one bar a stage with files, bytes, ratio and time to go; and the wish to
-//! stop.
+//! Progress on a terminal: one bar for each stage with files, bytes, ratio and remaining time; and
+//! cancellation.
 //!
 //! Nothing is drawn unless standard error is a terminal and neither `--quiet` nor `--json` was
-//! given. Warnings are always printed, on standard error. The work asks [`Bars::cancelled`] and
+//! given. Warnings are always printed, on standard error. The work queries [`Bars::cancelled`] and
 //! ends by itself, so that it can clean up; a second signal ends the program at once.
 
 use crate::{report, text};
@@ -15,29 +15,27 @@ use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-/// Work that is done sooner shows no bar, which would be a flash.
+/// Shorter work shows no bar, which would flash.
 const DELAY: Duration = Duration::from_millis(300);
-/// Width of a terminal that does not tell its own, in columns.
+/// Default width in columns, for terminals that do not report theirs.
 const COLUMNS: usize = 80;
-/// Length of a bar between its brackets, in columns: as drawn where there is room, and the least
-/// that is drawn.
+/// Length of a bar between its brackets, in columns: preferred, and least.
 const BAR_LENS: (usize, usize) = (24, 8);
 /// Interval between updates of the bars.
 const TICK: Duration = Duration::from_millis(120);
 /// Time for work that may wait for its input to notice a signal.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// Actions that undo what was done, run before a signal ends the program at once.
 static UNDO: OnceLock<fn() -> Vec<Error>> = OnceLock::new();
 
-/// Has `undo` called before a signal ends the program at once; it returns what could not be undone.
-/// The first call counts.
+/// Registers `undo`, called before a signal ends the program at once; it returns errors. Only the
+/// first registration counts.
 pub fn undo_before_exit(undo: fn() -> Vec<Error>) {
-    // A second call would be that of the same program.
+    // A second registration would be by the same program.
     let _ = UNDO.set(undo);
 }
 
-/// Counters shown beside bytes.
+/// Values shown beside bytes.
 #[derive(Default)]
 struct Counters {
     files: AtomicU64,
@@ -46,29 +44,28 @@ struct Counters {
     bytes_out: AtomicU64,
 }
 
-/// Request to stop, and its cause.
 #[derive(Default)]
 struct Stop {
-    /// The signal; 0: none came.
+    /// 0 without a signal.
     signal: AtomicI32,
-    /// Set while temporary files may exist that have to be removed before the program ends.
+    /// Set while temporary files may exist, which must be removed before the program ends.
     leaves_traces: AtomicBool,
 }
 
-/// Draws bars and listens for signals.
+/// Progress bars, and the handler of signals.
 pub struct Bars {
     bar: ProgressBar,
     counters: Arc<Counters>,
     stop: Arc<Stop>,
     by_files: AtomicBool,
     started: Instant,
-    /// True if parts are told line by line, as bars are wanted where there is no terminal.
+    /// True to report parts line by line, if bars are wanted without a terminal.
     tells_parts: bool,
 }
 
 impl Bars {
     /// Returns bars if `wanted` and standard error is a terminal. From now on SIGINT and SIGTERM
-    /// only request the work to stop. So does SIGHUP, unless it was ignored at the start, as by
+    /// only request cancellation, and so does SIGHUP, unless it was ignored at the start, as by
     /// `nohup`.
     pub fn new(wanted: bool) -> Self {
         let shown = wanted && std::io::stderr().is_terminal();
@@ -81,15 +78,14 @@ impl Bars {
             started: Instant::now(),
             tells_parts: wanted && !shown,
         };
-        // A warning before the first stage draws the bar again as well.
+        // A warning before the first stage also redraws the bar.
         bars.bar.set_style(style(Stage::Scan, bars.started, &bars.counters));
         bars.listen();
         bars
     }
 
     fn listen(&self) {
-        // Without handlers a signal ends the program as it would any other: nothing is lost but
-        // tidiness.
+        // Without handlers a signal ends the program at once, without cleanup.
         let Ok(mut signals) = signal_hook::iterator::Signals::new(listened()) else { return };
         let stop = Arc::clone(&self.stop);
         let bar = self.bar.clone();
@@ -111,17 +107,17 @@ impl Bars {
         });
     }
 
-    /// Prints something without the bar getting in its way.
+    /// Prints without disturbing the bar.
     pub fn beside<T>(&self, print: impl FnOnce() -> T) -> T {
         self.bar.suspend(print)
     }
 
-    /// Takes the bar off the terminal, before a result is printed.
+    /// Clears the bar before a result is printed.
     pub fn finish(&self) {
         self.bar.finish_and_clear();
     }
 
-    /// The exit code of a program that was asked to stop: 129, 130 or 143.
+    /// Returns the exit code of a cancelled program: 129, 130 or 143.
     pub fn stopped_exit_code(&self) -> Option<u8> {
         match self.stop.signal.load(Ordering::SeqCst) {
             0 => None,
@@ -151,7 +147,7 @@ impl Progress for Bars {
         counters.files_total.store(files_total, Ordering::Relaxed);
         self.by_files.store(bytes_total == 0, Ordering::Relaxed);
         let total = if bytes_total == 0 { files_total } else { bytes_total };
-        // First, since all that follows draws.
+        // First, because all that follows draws.
         self.bar.set_style(style(stage, self.started, counters));
         self.bar.set_length(total);
         self.bar.reset();
@@ -183,7 +179,7 @@ impl Progress for Bars {
     }
 }
 
-/// The signals that ask for an end.
+/// Signals that request cancellation.
 fn listened() -> Vec<i32> {
     let mut signals = vec![SIGINT, SIGTERM];
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
@@ -193,7 +189,7 @@ fn listened() -> Vec<i32> {
     signals
 }
 
-/// True if a process ignores SIGHUP, signal 1, by its `/proc/PID/status`.
+/// Tests signal 1 in `/proc/PID/status`.
 fn ignores_hangup(status: &str) -> bool {
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
     mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).is_some_and(|mask| mask & 1 == 1)
@@ -226,7 +222,7 @@ fn style(stage: Stage, started: Instant, counters: &Arc<Counters>) -> ProgressSt
             };
             let part = total.map(|total| (state.pos() as f64 / total as f64).min(1.0));
             let columns = report::columns(std::io::stderr()).unwrap_or(COLUMNS);
-            // A bar that cannot be drawn is no reason to stop.
+            // A failure to draw does not stop the work.
             let _ = out.write_str(&line(word(stage), part, &facts(stage, &counters), &times, columns));
         }
     };
@@ -234,16 +230,15 @@ fn style(stage: Stage, started: Instant, counters: &Arc<Counters>) -> ProgressSt
     style.with_key("line", draw)
 }
 
-/// Returns a line without the facts that a terminal has no room for; each may have shorter forms,
-/// and the times come first:
+/// Omits facts that do not fit; each may have shorter forms, and the times take precedence:
 ///
 /// ```text
 ///   packing [=====>       ]  45%  1,234/5,000 files  1.2 GiB  3s, 4s to go
 /// ```
 ///
-/// `part` is the share of the work that is done, if it is known.
+/// `part` is the completed share, if known.
 fn line(word: &str, part: Option<f64>, facts: &[Vec<String>], times: &str, columns: usize) -> String {
-    // A line that fills the last column has some terminals begin another.
+    // Some terminals begin a new line after the last column.
     let room = columns.saturating_sub(1);
     let percent = part.map_or(String::new(), |part| format!(" {:>3.0}%", (part * 100.0).floor()));
     let start = format!("{word:>9}");
@@ -273,8 +268,8 @@ fn bar(part: f64, len: usize) -> String {
     format!("{:<len$}", "=".repeat(filled) + head)
 }
 
-/// `1,234/5,000 files` and `1.2 GiB > 400.0 MiB (33 %)`, as far as anything is known, each in
-/// forms that become shorter. Only packing makes less of what it reads.
+/// `1,234/5,000 files` and `1.2 GiB > 400.0 MiB (33 %)`, as far as known, each in forms that become
+/// shorter. Only packing writes less than it reads.
 fn facts(stage: Stage, counters: &Counters) -> [Vec<String>; 2] {
     let [files, files_total, bytes_in, bytes_out] =
         [&counters.files, &counters.files_total, &counters.bytes_in, &counters.bytes_out]

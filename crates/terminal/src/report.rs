@@ -1,8 +1,8 @@
-//! Messages for people: errors with hints, warnings, and standard output, which may be closed at
-//! any time.
+//! Messages for users: errors with hints, warnings, and standard output, which may be closed at any
+//! time.
 //!
-//! Names and texts of an input are escaped where they become part of a message; here the whole of a
-//! message is looked through once more, so that none can act on a terminal.
+//! Untrusted names and texts are escaped when a message is composed; whole messages are escaped
+//! once more here, so that none can act on a terminal.
 
 use owo_colors::OwoColorize;
 use packfs::{Error, Progress, Result, ResultExt, printable};
@@ -13,29 +13,29 @@ use std::os::fd::AsFd;
 use std::process::ExitCode;
 use std::sync::OnceLock;
 
-/// Exit code of a program whose standard output was closed (128 + SIGPIPE).
+/// Exit code after standard output was closed (128 + SIGPIPE).
 pub const CLOSED_OUTPUT: u8 = 141;
 
 /// Largest pipe that Linux allows unprivileged users (`/proc/sys/fs/pipe-max-size`).
 const PIPE_LEN: usize = 1 << 20;
 
-/// Returns the width of a terminal, in columns; none if `out` is no terminal.
+/// Returns the width in columns if `out` is a terminal.
 pub fn columns(out: impl AsFd) -> Option<usize> {
     let size = rustix::termios::tcgetwinsize(out).ok()?;
     Some(usize::from(size.ws_col)).filter(|columns| *columns > 0)
 }
 
-/// Returns true for an error of output whose reader is gone, which is not told.
+/// Returns true if the reader of the output is gone, which is not reported.
 pub fn is_closed_output(error: &Error) -> bool {
     error.io_source().is_some_and(|source| source.kind() == IoErrorKind::BrokenPipe)
 }
 
-/// Returns true for an error of standard output, as when its disk is full.
+/// Returns true for an error of standard output, such as a full disk.
 pub fn is_lost_output(error: &Error) -> bool {
     error.to_string().starts_with(cannot_write())
 }
 
-/// Prints `error: ...` and `hint: ...` lines; returns the exit code that goes with them.
+/// Prints `error: ...` and `hint: ...` lines; returns the exit code.
 pub fn failure(error: &Error) -> ExitCode {
     if is_closed_output(error) {
         return ExitCode::from(CLOSED_OUTPUT);
@@ -53,13 +53,13 @@ fn hint(text: &str) {
     aside(format_args!("{} {}\n", "hint:".cyan().bold(), printable(text)));
 }
 
-/// Prints an error as tools do, each line behind the name of the tool.
+/// Prints an error with the tool's name before each line.
 pub fn failure_of(name: &str, error: &Error) {
     note(format_args!("{name}: {error}"));
     error.hints().iter().for_each(|hint| note(format_args!("{name}: hint: {hint}")));
 }
 
-/// Prints that a signal stopped the work.
+/// Reports that a signal stopped the work.
 pub fn stopped() {
     aside(format_args!("{} stopped\n", "error:".red().bold()));
 }
@@ -69,7 +69,7 @@ pub fn warning(message: &str) {
     aside(format_args!("{} {}\n", "warning:".yellow().bold(), printable(message)));
 }
 
-/// Prints an error that the work goes on after, with its hints.
+/// Prints an error after which the work continues, with its hints.
 pub fn warning_of(error: &Error) {
     warning(&error.to_string());
     hints(error);
@@ -80,12 +80,12 @@ pub fn note(line: impl fmt::Display) {
     aside(format_args!("{}\n", printable(&line.to_string())));
 }
 
-/// Prints text of the program itself on standard error. There is no place left to tell a failure.
+/// Prints text of the program on standard error. A failure cannot be reported.
 pub fn aside(text: impl fmt::Display) {
     let _ = anstream::stderr().write_all(text.to_string().as_bytes());
 }
 
-/// Prints text of the program itself on standard output, at once.
+/// Prints text of the program on standard output, unbuffered.
 ///
 /// Errors: `Io`.
 pub fn print(text: impl fmt::Display) -> Result<()> {
@@ -101,10 +101,9 @@ pub fn line(line: impl fmt::Display) -> Result<()> {
     print(format_args!("{line}\n"))
 }
 
-/// First failure of [`line_on_the_way`].
 static NOT_PRINTED: OnceLock<Error> = OnceLock::new();
 
-/// Prints a line like [`line()`] where work cannot take an error; [`all_printed`] returns it.
+/// Prints a line like [`line()`] in work that cannot return an error; [`all_printed`] returns it.
 pub fn line_on_the_way(text: impl fmt::Display) {
     if let Err(error) = line(text) {
         // The first one counts.
@@ -112,13 +111,13 @@ pub fn line_on_the_way(text: impl fmt::Display) {
     }
 }
 
-/// Returns the first error of [`line_on_the_way`], at the end of the work.
+/// Returns the first error of [`line_on_the_way`]; call at the end of the work.
 pub fn all_printed() -> Result<()> {
     NOT_PRINTED.get().map_or(Ok(()), |error| Err(error.clone()))
 }
 
-/// Prints the help or the version that was asked for, or the error of a command line with a hint;
-/// returns the exit code.
+/// Prints the requested help or version, or the error of a command line with a hint; returns the
+/// exit code.
 pub fn command_line(answer: &clap::Error, advice: Option<&str>) -> ExitCode {
     match answer.print().and_then(|()| std::io::stdout().flush()) {
         Err(error) if !answer.use_stderr() => return failure(&Error::io(cannot_write(), error)),
@@ -128,7 +127,7 @@ pub fn command_line(answer: &clap::Error, advice: Option<&str>) -> ExitCode {
     ExitCode::from(u8::try_from(answer.exit_code()).unwrap_or(2))
 }
 
-/// Prints warnings as they come, and shows nothing else.
+/// Progress that only prints warnings.
 pub struct PrintWarnings;
 
 impl Progress for PrintWarnings {
@@ -137,26 +136,26 @@ impl Progress for PrintWarnings {
     }
 }
 
-/// Prints the warnings about an image that was opened.
+/// Prints the warnings about an opened image.
 pub fn opened(opened: &packfs::Opened) {
     opened.warnings().iter().for_each(|text| warning(text));
 }
 
-/// Standard output: buffered, colours only where they are wanted, errors as ours.
+/// Standard output: buffered, with colors only if wanted.
 pub struct Out {
     out: BufWriter<Stdout>,
     colours: bool,
 }
 
 impl Out {
-    /// Standard output.
+    /// Opens standard output.
     pub fn stdout() -> Self {
         let out = std::io::stdout();
         let colours = anstream::AutoStream::choice(&out) != anstream::ColorChoice::Never;
         Out { out: BufWriter::with_capacity(64 << 10, out), colours }
     }
 
-    /// Prints a line of text. It may hold colors, so the caller escapes names from the input.
+    /// Prints a line of text, which may contain colors, so the caller escapes untrusted names.
     pub fn line(&mut self, line: impl fmt::Display) -> Result<()> {
         if self.colours {
             return writeln!(self.out, "{line}").or_io(cannot_write);
@@ -164,12 +163,12 @@ impl Out {
         writeln!(self.out, "{}", anstream::adapter::strip_str(&line.to_string())).or_io(cannot_write)
     }
 
-    /// The writer, for those who write bytes: nothing is taken out of them.
+    /// Returns the writer for bytes, which are unfiltered.
     pub fn writer(&mut self) -> &mut dyn Write {
         &mut self.out
     }
 
-    /// Writes out what is buffered. Without it an error would go unnoticed.
+    /// Flushes the buffer. Otherwise an error would be lost.
     pub fn finish(mut self) -> Result<()> {
         self.out.flush().or_io(cannot_write)
     }
@@ -179,7 +178,7 @@ impl Out {
 /// the limit for unprivileged users, so that both ends wait less for each other.
 pub fn stdout_bytes() -> Result<File> {
     let out = std::io::stdout().as_fd().try_clone_to_owned().or_io(cannot_write)?;
-    // What is no pipe says so, and nothing is lost by it.
+    // Fails harmlessly unless it is a pipe.
     let _ = rustix::pipe::fcntl_setpipe_size(&out, PIPE_LEN);
     Ok(File::from(out))
 }

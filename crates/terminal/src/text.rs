@@ -1,9 +1,9 @@
-//! Figures as people type and read them: sizes, shares, times.
+//! Formatting and parsing of sizes, shares, and times.
 
 use jiff::tz::TimeZone;
 use packfs::Timestamp;
 
-/// `512 B`, `1.5 KiB`, `3.0 GiB`.
+/// Formats `512 B`, `1.5 KiB`, `3.0 GiB`.
 pub fn size(bytes: u64) -> String {
     if bytes < 1024 {
         return format!("{bytes} B");
@@ -19,7 +19,7 @@ pub fn size(bytes: u64) -> String {
     format!("{value:.1} {unit}")
 }
 
-/// `3.0 GiB (3,221,225,472 bytes)`.
+/// Formats `3.0 GiB (3,221,225,472 bytes)`.
 pub fn long_size(bytes: u64) -> String {
     match bytes {
         0..1024 => size(bytes),
@@ -27,7 +27,7 @@ pub fn long_size(bytes: u64) -> String {
     }
 }
 
-/// Share of `part` in `whole`, as `33.3 %`; `over 999 %` where more figures would say no more.
+/// Formats the share of `part` in `whole`, as `33.3 %`, at most `over 999 %`.
 pub fn percent(part: u64, whole: u64) -> String {
     if part == 0 {
         return "0.0 %".into();
@@ -36,12 +36,12 @@ pub fn percent(part: u64, whole: u64) -> String {
     if share < 999.95 { format!("{share:.1} %") } else { "over 999 %".into() }
 }
 
-/// A number with commas between thousands.
+/// Formats a number with commas between thousands.
 pub fn count(number: u64) -> String {
     indicatif::HumanCount(number).to_string()
 }
 
-/// `one file`, `2 files`.
+/// Formats `one file`, `2 files`.
 pub fn counted(number: u64, noun: &str) -> String {
     match number {
         1 => format!("1 {noun}"),
@@ -49,10 +49,9 @@ pub fn counted(number: u64, noun: &str) -> String {
     }
 }
 
-/// Bytes of a value that are shown.
 const VALUE_LEN_MAX: usize = 256;
 
-/// Splits a value that would flood a terminal: the bytes to show, and words for the rest.
+/// Splits a value that would flood a terminal: the bytes to show, and a note about the rest.
 pub fn beginning(value: &[u8]) -> (&[u8], String) {
     let Some(head) = value.get(..VALUE_LEN_MAX).filter(|head| head.len() < value.len()) else {
         return (value, String::new());
@@ -66,78 +65,11 @@ pub fn beginning(value: &[u8]) -> (&[u8], String) {
     (head, format!("... ({rest}; --json has all)"))
 }
 
-/// Reads `4096`, `128K`, `1M`, `2G`, `1MiB` or `0x1000`. Units are powers of 1024.
-///
-/// Used as a value parser of the command line, which adds the name of the option to the message.
-pub fn parse_size(text: &str) -> Result<u64, String> {
-    let refuse = || "not a size; use 4096, 128K, 1M or 0x1000".to_owned();
-    if let Some(digits) = text.strip_prefix("0x") {
-        return u64::from_str_radix(digits, 16).map_err(|_| refuse());
-    }
-    let digits_end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
-    let (digits, unit) = text.split_at(digits_end);
-    let shift = match unit.to_ascii_lowercase().as_str() {
-        "" | "b" => 0,
-        "k" | "kib" => 10,
-        "m" | "mib" => 20,
-        "g" | "gib" => 30,
-        "t" | "tib" => 40,
-        _ => return Err(refuse()),
-    };
-    let number: u64 = digits.parse().map_err(|_| refuse())?;
-    number.checked_mul(1 << shift).ok_or_else(refuse)
-}
+pub use packfs::options::parse_block_len;
+pub use packfs::{parse_size, parse_time};
 
-/// Reads sizes like [`parse_size`], up to the limit of a block.
-pub fn parse_block_len(text: &str) -> Result<u32, String> {
-    u32::try_from(parse_size(text)?).map_err(|_| "too large for a block size".to_owned())
-}
-
-/// Reads a time: `SECONDS` or `@SECONDS` since 1970, with a fraction if need be, or a date such as
-/// `2026-11-20`, `2026-11-20T13:05:00Z`.
-pub fn parse_time(text: &str) -> Result<Timestamp, String> {
-    let refuse = || "not a time; use seconds since 1970, 2026-11-20 or 2026-11-20T13:05:00Z".to_owned();
-    let digits = text.strip_prefix('@').unwrap_or(text);
-    if let Some(time) = parse_seconds(digits) {
-        return Ok(time);
-    }
-    if let Ok(time) = text.parse::<jiff::Timestamp>() {
-        return from_jiff(time).ok_or_else(refuse);
-    }
-    // Without a zone a date means UTC, so that a command means the same on every machine.
-    let date: jiff::civil::DateTime = text.parse().map_err(|_| refuse())?;
-    let time = date.to_zoned(TimeZone::UTC).map_err(|_| refuse())?.timestamp();
-    from_jiff(time).ok_or_else(refuse)
-}
-
-fn from_jiff(time: jiff::Timestamp) -> Option<Timestamp> {
-    let nanos = time.as_nanosecond();
-    let seconds = i64::try_from(nanos.div_euclid(1_000_000_000)).ok()?;
-    Some(Timestamp { seconds, nanos: u32::try_from(nanos.rem_euclid(1_000_000_000)).ok()? })
-}
-
-/// Decimal seconds, such as `-1.5`.
-fn parse_seconds(text: &str) -> Option<Timestamp> {
-    let (negative, digits) = match text.strip_prefix('-') {
-        Some(rest) => (true, rest),
-        None => (false, text),
-    };
-    let (whole, fraction) = digits.split_once('.').unwrap_or((digits, "0"));
-    let is_number = |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit());
-    if !is_number(whole) || !is_number(fraction) || fraction.len() > 9 {
-        return None;
-    }
-    let whole: i64 = whole.parse().ok()?;
-    let nanos: u32 = format!("{fraction:0<9}").parse().ok()?;
-    Some(match (negative, nanos) {
-        (false, nanos) => Timestamp { seconds: whole, nanos },
-        (true, 0) => Timestamp { seconds: -whole, nanos: 0 },
-        (true, nanos) => Timestamp { seconds: -whole - 1, nanos: 1_000_000_000 - nanos },
-    })
-}
-
-/// A time with its zone, down to what it holds: `2026-11-20 13:05:00.5 +01:00`; decimal seconds if
-/// it is too far away.
+/// Formats a time with its zone, down to its precision: `2026-11-20 13:05:00.5 +01:00`; decimal
+/// seconds if it is out of range.
 pub fn long_time(time: Timestamp) -> String {
     match zoned(time) {
         Some(zoned) if time.nanos == 0 => zoned.strftime("%Y-%m-%d %H:%M:%S %:z").to_string(),
@@ -146,7 +78,7 @@ pub fn long_time(time: Timestamp) -> String {
     }
 }
 
-/// A time in this machine's zone; `None` if no calendar holds it.
+/// Returns a time in this machine's zone, if it is in range.
 pub fn zoned(time: Timestamp) -> Option<jiff::Zoned> {
     let nanos = i128::from(time.seconds) * 1_000_000_000 + i128::from(time.nanos);
     let time = jiff::Timestamp::from_nanosecond(nanos).ok()?;
@@ -203,21 +135,6 @@ mod tests {
         }
         for bad in ["", "K", "12Q", "-1", "1.5M", "99999999999999999999", "99999999T"] {
             assert!(parse_size(bad).is_err(), "{bad}");
-        }
-    }
-
-    #[test]
-    fn reads_times_as_seconds_and_dates() {
-        assert_eq!(parse_time("-1.5").unwrap(), Timestamp { seconds: -2, nanos: 500_000_000 });
-        assert_eq!(parse_time("@86400").unwrap(), Timestamp::from_seconds(86400));
-        assert_eq!(parse_time("1970-01-02").unwrap(), Timestamp::from_seconds(86400));
-        assert_eq!(parse_time("1970-01-02T00:00:00Z").unwrap(), Timestamp::from_seconds(86400));
-        assert_eq!(
-            parse_time("1969-12-31T23:59:58.5Z").unwrap(),
-            Timestamp { seconds: -2, nanos: 500_000_000 }
-        );
-        for bad in ["", "now", "1.", "1.0000000001", "2026-13-01"] {
-            assert!(parse_time(bad).is_err(), "{bad}");
         }
     }
 

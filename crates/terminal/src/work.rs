@@ -1,4 +1,4 @@
-//! Options of verbs that take their time.
+//! Common options of long-running verbs.
 
 use crate::progress::Bars;
 use crate::{Outcome, report};
@@ -20,14 +20,14 @@ pub struct Work {
 }
 
 impl Work {
-    /// Number of threads; 0: one a processor.
+    /// Returns the number of threads; 0 means one per CPU.
     pub fn jobs(&self) -> usize {
         self.jobs.map_or(0, usize::from)
     }
 
-    /// Does `work` with progress shown, unless its answer is JSON or nothing is to be said, and
-    /// takes the bars away at its end; `work` does so itself before it prints an answer. What was
-    /// stopped by a signal ends as that signal asks.
+    /// Runs `work` with progress shown, unless `json` or `--quiet`, and clears the bars at its end;
+    /// `work` does so itself before it prints an answer. Work stopped by a signal ends with that
+    /// signal's exit code.
     pub fn shown(&self, json: bool, work: impl FnOnce(&Bars) -> Outcome) -> Outcome {
         let bars = Bars::new(!self.quiet && !json);
         let outcome = work(&bars);
@@ -49,13 +49,12 @@ pub struct Answering {
 }
 
 impl Answering {
-    /// Works like [`Work::shown`].
+    /// Runs `work` like [`Work::shown`].
     pub fn shown(&self, work: impl FnOnce(&Bars) -> Outcome) -> Outcome {
         self.work.shown(self.json, work)
     }
 }
 
-/// Replaces an error that a signal caused by the exit code of that signal.
 fn or_stopped(outcome: Outcome, bars: &Bars) -> Outcome {
     match (outcome, bars.stopped_exit_code()) {
         (Err(error), Some(code)) if error.kind() == ErrorKind::Cancelled => {

@@ -37,9 +37,10 @@ impl Countdown {
     }
 
     fn pass(&self) -> Result<()> {
-        match self.fails() {
-            true => Err(Error::io("cannot read what is made to fail", io::Error::from_raw_os_error(5))),
-            false => Ok(()),
+        if self.fails() {
+            Err(Error::io("cannot read what is made to fail", io::Error::from_raw_os_error(5)))
+        } else {
+            Ok(())
         }
     }
 }

@@ -73,11 +73,11 @@ impl<V: Volume> LabelledImage<V> {
         (self.open)(Arc::new(BytesImage(self.bytes.clone())))
     }
 
-    /// Opens the image and reads everything but file data.
+    /// Opens the image and reads everything but file data; returns the number of names.
     ///
     /// # Errors
     /// The first that the volume has.
-    pub fn read_all(&self) -> Result<()> {
+    pub fn read_all(&self) -> Result<usize> {
         read_all(&self.open()?, DEPTH_MAX)
     }
 

@@ -3,8 +3,8 @@
 
 use packfs_core::{Error, Image, Meta, Result, Xattrs};
 use packfs_format::{
-    DirCursor, DirEntry, Extent, ExtentFrom, Facts, Finding, FormatInfo, Inode, InodeId, InodeKind,
-    SpaceOwner, Volume,
+    Check, DirCursor, DirEntry, Directories, Extent, ExtentFrom, Facts, Finding, FormatInfo, Inode, InodeId,
+    InodeKind, Space, SpaceOwner, Volume,
 };
 use std::collections::BTreeMap;
 use std::ops::{ControlFlow, Range};
@@ -127,24 +127,6 @@ impl Volume for MadeUpVolume {
         Ok(Inode { has_xattrs: !node.xattrs.is_empty(), ..node.inode })
     }
 
-    fn lookup(&self, dir: InodeId, name: &[u8]) -> Result<Option<InodeId>> {
-        Ok(self.node(dir)?.entries.iter().find(|entry| entry.name == name).map(|entry| entry.id))
-    }
-
-    fn read_dir(
-        &self,
-        dir: InodeId,
-        from: DirCursor,
-        visit: &mut dyn FnMut(DirEntry, DirCursor) -> ControlFlow<()>,
-    ) -> Result<()> {
-        for (index, entry) in self.node(dir)?.entries.iter().enumerate().skip(from.0 as usize) {
-            if visit(entry.clone(), DirCursor(index as u64 + 1)).is_break() {
-                break;
-            }
-        }
-        Ok(())
-    }
-
     fn read_link(&self, id: InodeId) -> Result<Vec<u8>> {
         Ok(self.node(id)?.target.clone())
     }
@@ -190,12 +172,36 @@ impl Volume for MadeUpVolume {
     fn facts(&self) -> Result<Facts> {
         Ok(Facts::default())
     }
+}
 
-    fn space(&self) -> Result<Vec<SpaceOwner>> {
-        Ok(Vec::new())
+impl Directories for MadeUpVolume {
+    fn lookup(&self, dir: InodeId, name: &[u8]) -> Result<Option<InodeId>> {
+        Ok(self.node(dir)?.entries.iter().find(|entry| entry.name == name).map(|entry| entry.id))
     }
 
+    fn read_dir(
+        &self,
+        dir: InodeId,
+        from: DirCursor,
+        visit: &mut dyn FnMut(DirEntry, DirCursor) -> ControlFlow<()>,
+    ) -> Result<()> {
+        for (index, entry) in self.node(dir)?.entries.iter().enumerate().skip(from.0 as usize) {
+            if visit(entry.clone(), DirCursor(index as u64 + 1)).is_break() {
+                break;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Check for MadeUpVolume {
     fn check(&self, _: &mut dyn FnMut(Finding)) -> Result<()> {
         Ok(())
+    }
+}
+
+impl Space for MadeUpVolume {
+    fn space(&self) -> Result<Vec<SpaceOwner>> {
+        Ok(Vec::new())
     }
 }

@@ -8,15 +8,18 @@ use std::path::Path;
 use std::process::{Command, Output};
 use std::time::Duration;
 
-/// Runs `body` without privileges: in a process of its own if this one is root. `name` is the
-/// test's path.
-pub fn as_nobody(name: &str, body: impl FnOnce()) {
+/// Runs `body`, a closure of a test, without privileges: in a process of its own if this one is
+/// root.
+pub fn as_nobody<T: FnOnce()>(body: T) {
     const MARK: &str = "PACKFS_TEST_AS_NOBODY";
     const NOBODY: u32 = 65_534;
     if !is_root() || std::env::var_os(MARK).is_some() {
         assert!(!is_root());
         return body();
     }
+    // "program::module::test::{{closure}}"; the harness leaves out the program.
+    let path = std::any::type_name::<T>().strip_suffix("::{{closure}}").unwrap();
+    let (_, name) = path.split_once("::").unwrap();
     // The test binary may lie where only root may go.
     let copy = tempfile::Builder::new().prefix("packfs-test").tempdir().unwrap();
     open_to_all(copy.path());

@@ -159,9 +159,10 @@ pub(crate) fn hash(len: u64, mut read: impl FnMut(u64, &mut [u8])) -> Vec<u8> {
         hasher.update(&*part);
         let read_len = part.len() as u64;
         let end = offset + read_len;
-        offset = match len > SAMPLED_LEN && end < len {
-            true => (end + (len - read_len) / (SAMPLES - 1) - read_len).min(len - read_len),
-            false => end,
+        offset = if len > SAMPLED_LEN && end < len {
+            (end + (len - read_len) / (SAMPLES - 1) - read_len).min(len - read_len)
+        } else {
+            end
         };
     }
     hasher.finalize().to_vec()

@@ -8,6 +8,7 @@ use packfs::{Error, Result};
 use packfs_lab::advise::{Answer, Kernel, Question, Want, advise};
 use packfs_terminal::listed::{any, formats, listed};
 use packfs_terminal::report::Out;
+use packfs_terminal::text::parse_size;
 use packfs_terminal::work::Work;
 use packfs_terminal::{Outcome, json};
 
@@ -34,6 +35,10 @@ pub struct Opts {
     /// and the answer says so
     #[arg(long, value_name = "VERSION", value_parser = parse_kernel)]
     kernel: Option<Kernel>,
+
+    /// Consider images of at most SIZE bytes only, such as 16M
+    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    max_size: Option<u64>,
 
     /// Measure fewer candidates on smaller samples
     #[arg(long)]
@@ -96,6 +101,7 @@ impl Opts {
             want: self.want,
             kernel: self.kernel,
             quick: self.quick,
+            max_size: self.max_size,
             formats: self.format.clone(),
             trace: self.trace.clone(),
             scratch: self.scratch.clone(),
@@ -112,7 +118,7 @@ impl Opts {
             return json::print(&value);
         }
         let mut out = Out::stdout();
-        out.line(answer.text(terminal())?.trim_end())?;
+        out.line(answer.text(terminal()).trim_end())?;
         out.finish()
     }
 }

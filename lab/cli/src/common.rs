@@ -6,8 +6,8 @@ use packfs::Result;
 use packfs_lab::process::Limit;
 use packfs_lab::programs::locate;
 use packfs_lab::report::{Terminal, text, write_all};
-use packfs_lab::results::{Results, Settings};
-use packfs_lab::session::{self, JOURNAL, Lab, LabOptions, Plan, check_device, device_names};
+use packfs_lab::results::{FILE, Results, Settings};
+use packfs_lab::session::{self, Lab, LabOptions, Plan, check_device, device_names};
 use packfs_lab::subject::Subjects;
 use packfs_terminal::Outcome;
 use packfs_terminal::listed::{any, listed};
@@ -18,7 +18,7 @@ use crate::watch::Watcher;
 /// Options of all sessions.
 #[derive(clap::Args)]
 pub struct Common {
-    /// Folder of reports and of the journal [default: packfs-lab-results]
+    /// Folder of results and reports [default: packfs-lab-results]
     #[arg(long, value_name = "DIR", default_value = "packfs-lab-results", hide_default_value = true)]
     pub output: PathBuf,
 
@@ -60,7 +60,7 @@ impl Common {
     /// Refuses what can be known to be wrong before anything is done.
     pub fn check(&self) -> Result<()> {
         self.device.iter().try_for_each(|device| check_device(device))?;
-        if self.resume && !self.output.join(JOURNAL).exists() {
+        if self.resume && !self.output.join(FILE).exists() {
             let error = format!("there is no session to go on with in {:?}", self.output);
             return Err(packfs::Error::failed(error).hint("leave --resume out to begin one"));
         }

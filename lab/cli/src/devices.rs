@@ -46,10 +46,8 @@ Examples:
 impl Opts {
     /// Lists or checks.
     pub fn run(self) -> Outcome {
-        let names: Vec<String> = match self.devices.is_empty() {
-            true => builtin_names().map(str::to_owned).collect(),
-            false => self.devices,
-        };
+        let names: Vec<String> =
+            if self.devices.is_empty() { builtin_names().map(str::to_owned).collect() } else { self.devices };
         // What is wrong with one is said before anything is measured.
         let specs = names.iter().map(|name| find(name)).collect::<Result<Vec<_>>>()?;
         if !self.check {

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use packfs_lab::report::{self, Format};
+use packfs_lab::results::Results;
 
 use crate::common::terminal;
 use crate::watch::Watcher;
@@ -30,7 +31,7 @@ Examples:
 impl Opts {
     /// Shows it.
     pub fn run(self) -> Outcome {
-        let results = report::read(&self.results)?;
+        let results = Results::read(&self.results)?;
         let text = report::report(&results, self.format, terminal())?;
         let mut out = Out::stdout();
         out.line(text.trim_end())?;

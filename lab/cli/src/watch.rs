@@ -1,5 +1,5 @@
-//! Messages of a session, and its end on a signal: all that it made is taken away, and the journal
-//! stays.
+//! Messages of a session, and its end on a signal: all that it made is taken away, and its
+//! results stay.
 
 use std::process::ExitCode;
 use std::sync::Arc;

@@ -11,7 +11,6 @@ pub(crate) struct Aligned {
 }
 
 impl Aligned {
-    /// Zeros.
     pub(crate) fn new(len: usize) -> Self {
         let bytes = vec![0; len + ALIGNMENT];
         let start =

@@ -26,7 +26,6 @@ pub enum Backing<'a> {
     Blank(u64),
 }
 
-/// See the module.
 pub(crate) struct Store {
     file: File,
     len: u64,

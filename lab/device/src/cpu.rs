@@ -45,7 +45,6 @@ pub struct CpuLimit {
     how: State,
 }
 
-/// State of a limit in force.
 #[derive(Debug)]
 enum State {
     Group(Group),

@@ -21,13 +21,11 @@ thread_local! {
     static IS_PUNCTUAL: Cell<bool> = const { Cell::new(false) };
 }
 
-/// See the module.
 pub(crate) struct Delayed {
     store: Store,
     model: Mutex<Model>,
     /// Time of the way to us and back; not known while it is measured.
     cost: OnceLock<PathCost>,
-    /// Set when no caller waits any more.
     is_immediate: AtomicBool,
     late: AtomicU64,
     lateness: AtomicU64,
@@ -46,7 +44,6 @@ impl Delayed {
         }
     }
 
-    /// From now on the model holds.
     pub(crate) fn begin(&self, cost: PathCost) {
         let _ = self.cost.set(cost);
         self.is_immediate.store(false, Ordering::SeqCst);

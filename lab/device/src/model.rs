@@ -15,11 +15,11 @@ mod write_back;
 #[cfg(test)]
 mod tests;
 
-use crate::random::Random;
 use crate::spec::{Access, DeviceSpec, Order};
 use crate::units::Nanos;
 use heads::Heads;
 use limit::Limit;
+use packfs_host::Random;
 pub use statistics::Statistics;
 use std::collections::HashMap;
 use streams::Streams;
@@ -71,9 +71,7 @@ pub struct Model {
     random: Random,
     iops: Option<Limit>,
     rate: Option<Limit>,
-    /// When each channel is free.
     channels: Vec<Nanos>,
-    /// When all transfers that were asked for are done.
     transferred: Nanos,
     heads: Heads,
     reads: Streams,
@@ -181,7 +179,6 @@ impl Model {
         ready.min_by_key(key).map_or(0, |(index, _)| index)
     }
 
-    /// When the limits let a request through.
     fn admit(&mut self, now: Nanos, request: &Request) -> Nanos {
         let mut start = now;
         let transfers = matches!(request.operation, Operation::Read | Operation::Write);
@@ -200,7 +197,6 @@ impl Model {
         request.operation == Operation::Write && self.spec.write_cache() > 0
     }
 
-    /// Does a request whose turn has come, and says when it ends.
     fn serve(&mut self, start: Nanos, request: &Request) -> Nanos {
         match request.operation {
             Operation::Read => {
@@ -227,7 +223,6 @@ impl Model {
         self.spec.write.as_ref().map_or(0, of)
     }
 
-    /// Reads, or writes past a cache.
     fn access(&mut self, start: Nanos, request: &Request, access: &Access) -> Nanos {
         if self.spec.seek.is_some() {
             let channel = self.free_channel();
@@ -287,7 +282,6 @@ impl Model {
         (channel, end)
     }
 
-    /// From when on nothing is read, or written past the cache.
     fn idle(&self) -> Nanos {
         self.channels.iter().copied().max().unwrap_or(0)
     }
@@ -307,7 +301,6 @@ impl Model {
     }
 }
 
-/// Returns the time of a transfer.
 fn span(len: u64, rate: f64) -> Nanos {
     (len as f64 * 1e9 / rate) as Nanos
 }

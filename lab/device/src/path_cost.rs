@@ -19,7 +19,6 @@ const BASE_MAX: Nanos = 300_000;
 /// Nanoseconds for a byte; as slow as 250 MB/s.
 const EACH_MAX: f64 = 4.0;
 
-/// Time of any request, and of each byte.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct PathCost {
     base: Nanos,
@@ -74,7 +73,6 @@ fn typical(file: &File, device: &Path, len: usize, end: u64) -> Result<Nanos> {
     Ok(times[READS / 3])
 }
 
-/// Opens a device past the page cache.
 pub(crate) fn open_direct(device: &Path, writable: bool) -> Result<File> {
     let access = if writable { OFlags::RDWR } else { OFlags::RDONLY };
     let file = rustix::fs::open(device, access | OFlags::DIRECT | OFlags::CLOEXEC, Mode::empty());

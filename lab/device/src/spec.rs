@@ -249,7 +249,6 @@ impl Seek {
         (self.track_to_track as f64 + root * part.sqrt() + line * part).max(0.0) as Nanos
     }
 
-    /// Returns the factors of the root and of the line.
     pub(crate) fn curve(&self) -> (f64, f64) {
         let third = (1.0_f64 / 3.0).sqrt();
         let average = self.average as f64 - self.track_to_track as f64;

@@ -10,7 +10,6 @@ const KIB: u64 = 1 << 10;
 /// Most microseconds of any latency: a day.
 const MICROSECONDS_MAX: f64 = 86.4e9;
 
-/// Reads a whole number in a range.
 pub(crate) fn within<'de, const MIN: u32, const MAX: u32, D: Deserializer<'de>>(
     from: D,
 ) -> Result<u32, D::Error> {
@@ -21,7 +20,6 @@ pub(crate) fn within<'de, const MIN: u32, const MAX: u32, D: Deserializer<'de>>(
     Err(D::Error::custom(format!("{MIN} to {MAX} is allowed")))
 }
 
-/// Reads a length in KiB.
 pub(crate) fn kibibytes<'de, const MAX: u32, D: Deserializer<'de>>(from: D) -> Result<u64, D::Error> {
     within::<0, MAX, D>(from).map(|value| u64::from(value) * KIB)
 }
@@ -50,7 +48,6 @@ pub(crate) fn block_len<'de, D: Deserializer<'de>>(from: D) -> Result<u32, D::Er
     value.ok_or_else(|| D::Error::custom("512, 1024, 2048 or 4096 is allowed"))
 }
 
-/// Reads turns per minute as the time of one.
 pub(crate) fn rotation<'de, D: Deserializer<'de>>(from: D) -> Result<Nanos, D::Error> {
     figure(from, 1.0, 1e6).map(|turns| (60e9 / turns) as Nanos)
 }

@@ -7,7 +7,6 @@ use crate::results::{Cell, CodecUsage, Recipe, Results, Run, Spread, Subject, Tr
 use crate::session::{Cell as PlannedCell, subject_id};
 use crate::workload::Workload;
 
-/// Finds figures by the cell of a plan that they were measured for, and notes the cell.
 pub(crate) struct Lookup<'a> {
     results: &'a Results,
     cells: RefCell<Vec<PlannedCell>>,
@@ -25,14 +24,7 @@ impl<'a> Lookup<'a> {
 
     /// Returns a figure of the runs of a cell, or the reason why there is none.
     pub(crate) fn of_runs(&self, cell: PlannedCell, figure: impl Fn(&Run) -> Option<f64>) -> Cell {
-        let subject = subject_id(&cell.tree, &cell.recipe);
-        let found = self.results.measurements.iter().find(|found| {
-            found.workload == cell.workload.name()
-                && found.subject == subject
-                && found.reader == cell.reader
-                && found.device == cell.device
-                && found.jobs == cell.jobs
-        });
+        let found = self.results.measurements.iter().find(|found| cell.is_of(found));
         match found {
             Some(found) => {
                 self.cells.borrow_mut().push(cell);
@@ -42,7 +34,6 @@ impl<'a> Lookup<'a> {
         }
     }
 
-    /// Returns the length of an image, or the space that a filesystem has taken.
     pub(crate) fn size(&self, tree: &str, recipe: &Recipe) -> Cell {
         let why = self.missing(untimed(tree, recipe, Workload::ImageSize));
         self.stored(tree, recipe).unwrap_or(why)
@@ -62,7 +53,6 @@ impl<'a> Lookup<'a> {
         usage.find(|usage| usage.codec.eq_ignore_ascii_case(codec)).ok_or(why)
     }
 
-    /// Returns the facts of a tree.
     pub(crate) fn tree(&self, tree: &str) -> Option<&TreeFacts> {
         self.results.trees.iter().find(|facts| facts.id == tree)
     }

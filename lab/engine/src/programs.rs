@@ -53,7 +53,6 @@ impl Program {
     }
 }
 
-/// Text of a program's help.
 pub(crate) struct Offers {
     help: String,
 }
@@ -86,12 +85,10 @@ fn wants_system_only() -> bool {
     std::env::var_os("PACKFS_PEERS").is_some_and(|value| value == "system")
 }
 
-/// Finds a path in the checkout that this process runs in or from.
 pub(crate) fn in_checkout(path: &str) -> Option<PathBuf> {
     in_checkouts(path).into_iter().next()
 }
 
-/// The same of all folders above this one and above this program.
 fn in_checkouts(path: &str) -> Vec<PathBuf> {
     let starts = [std::env::current_dir().ok(), std::env::current_exe().ok()];
     let above = starts.iter().flatten().flat_map(|start| start.ancestors());

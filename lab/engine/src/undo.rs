@@ -27,7 +27,6 @@ impl Step {
 struct Steps {
     left: Vec<Step>,
     next_id: u64,
-    /// Number of steps that are running.
     at_work: usize,
     /// Set once everything is to be undone: what is done from then on is undone at once.
     is_over: bool,

@@ -119,7 +119,6 @@ fn name_and_version(file_name: &str) -> Option<(String, String)> {
     Some((name.to_owned(), version.replace("%3a", ":")))
 }
 
-/// Adds the action and the path to an error.
 fn at(verb: &str, path: &Path, error: &io::Error) -> io::Error {
     io::Error::new(error.kind(), format!("cannot {verb} {}: {error}", path.display()))
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::Command;
 
 use crate::failure::{Failure, Result};
-use crate::shell;
+use crate::{shell, workspace};
 
 /// One of this many files is changed.
 const SHARE: usize = 100;
@@ -13,21 +13,8 @@ const SHARE: usize = 100;
 /// Copies a tree. In 1 % of the files, changes a byte in the middle and appends a line.
 pub fn make(from: &Path, dir: &Path) -> Result<()> {
     shell::run_quietly(Command::new("cp").arg("-a").arg(from).arg(dir))?;
-    let mut files = vec![];
-    let mut open = vec![dir.to_owned()];
-    while let Some(dir) = open.pop() {
-        let entries = fs::read_dir(&dir).map_err(|error| Failure::io("list", &dir, error))?;
-        for entry in entries {
-            let path = entry.map_err(|error| Failure::io("list", &dir, error))?.path();
-            let found = path.symlink_metadata().map_err(|error| Failure::io("look at", &path, error))?;
-            if found.is_dir() {
-                open.push(path);
-            } else if found.is_file() {
-                files.push(path);
-            }
-        }
-    }
-    files.sort();
+    let files = workspace::files_below(dir)?;
+    let files: Vec<_> = files.iter().filter(|path| path.is_file() && !path.is_symlink()).collect();
     files.iter().step_by(SHARE).try_for_each(|path| change(path))
 }
 

@@ -9,7 +9,8 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use super::random::Random;
+use packfs_host::Random;
+
 use crate::failure::{Failure, Result};
 use crate::workspace;
 
@@ -19,18 +20,18 @@ const MADE_AT: Duration = Duration::from_secs(1_704_067_200);
 /// Writes `count` files, a hundred in each folder.
 pub fn make_small(tree: &Path, count: u32, path: &Path) -> Result<()> {
     let pool = read_files(tree)?;
-    let mut random = Random::new(count.into());
+    let mut random = Random(count.into());
     let folders = count / 100;
     let name = |index: u32| format!("shard-{:04}/sample-{index:06}.bin", index % folders);
     make(path, count, name, || {
-        let len = random.file_len(1500, 100, 16 * 1024);
+        let len = file_len(&mut random, 1500, 100, 16 * 1024);
         cut(&pool, &mut random, len)
     })
 }
 
 pub fn make_same(tree: &Path, path: &Path) -> Result<()> {
     let pool = read_files(tree)?;
-    let mut random = Random::new(60_000);
+    let mut random = Random(60_000);
     let mut seen = HashSet::new();
     let name = |index: u32| format!("shard-{:02}/sample-{index:05}.bin", index % 60);
     make(path, 60_000, name, || {
@@ -50,25 +51,23 @@ const LARGE_LEN: u64 = 500 << 20;
 /// Writes one file, much larger than any cache of decoded blocks should be.
 pub fn make_large(tree: &Path, path: &Path) -> Result<()> {
     let pool = read_files(tree)?;
-    let mut random = Random::new(500);
-    let made = path.with_extension("new");
-    workspace::remove_dir(&made)?;
-    workspace::make_dir(&made)?;
-    let file = made.join(LARGE_NAME);
-    let mut written = 0;
-    let mut fill = || {
-        let mut opened = File::create(&file)?;
-        while written < LARGE_LEN {
-            let len = random.file_len(256 << 10, 4 << 10, 4 << 20).min(LARGE_LEN - written);
-            let piece = cut(&pool, &mut random, len);
-            opened.write_all(piece)?;
-            written += piece.len() as u64;
-        }
-        opened.set_modified(SystemTime::UNIX_EPOCH + MADE_AT)
-    };
-    fill().map_err(|error| Failure::io("write", &file, error))?;
-    workspace::remove_dir(path)?;
-    std::fs::rename(&made, path).map_err(|error| Failure::io("move", &made, error))
+    let mut random = Random(500);
+    workspace::replace(path, |new| {
+        workspace::make_dir(new)?;
+        let file = new.join(LARGE_NAME);
+        let mut written = 0;
+        let mut fill = || {
+            let mut opened = File::create(&file)?;
+            while written < LARGE_LEN {
+                let len = file_len(&mut random, 256 << 10, 4 << 10, 4 << 20).min(LARGE_LEN - written);
+                let piece = cut(&pool, &mut random, len);
+                opened.write_all(piece)?;
+                written += piece.len() as u64;
+            }
+            opened.set_modified(SystemTime::UNIX_EPOCH + MADE_AT)
+        };
+        fill().map_err(|error| Failure::io("write", &file, error))
+    })
 }
 
 /// Writes `count` files; `piece` returns the contents of each, and `name` its path.
@@ -78,25 +77,22 @@ fn make<'a>(
     name: impl Fn(u32) -> String,
     mut piece: impl FnMut() -> &'a [u8],
 ) -> Result<()> {
-    let made = path.with_extension("new");
-    workspace::remove_dir(&made)?;
-    let mut dirs = HashSet::from([made.clone()]);
-    for index in 0..count {
-        let file = made.join(name(index));
-        let dir = file.parent().unwrap_or(&made).to_owned();
-        if dirs.insert(dir.clone()) {
-            workspace::make_dir(&dir)?;
+    workspace::replace(path, |new| {
+        let mut dirs = HashSet::from([new.to_owned()]);
+        for index in 0..count {
+            let file = new.join(name(index));
+            let dir = file.parent().unwrap_or(new).to_owned();
+            if dirs.insert(dir.clone()) {
+                workspace::make_dir(&dir)?;
+            }
+            write(&file, piece()).map_err(|error| Failure::io("write", &file, error))?;
         }
-        write(&file, piece()).map_err(|error| Failure::io("write", &file, error))?;
-    }
-    for dir in &dirs {
-        let opened = File::open(dir).map_err(|error| Failure::io("open", dir, error))?;
-        opened
-            .set_modified(SystemTime::UNIX_EPOCH + MADE_AT)
-            .map_err(|error| Failure::io("set the time of", dir, error))?;
-    }
-    workspace::remove_dir(path)?;
-    std::fs::rename(&made, path).map_err(|error| Failure::io("move", &made, error))
+        for dir in &dirs {
+            let dated = File::open(dir).and_then(|dir| dir.set_modified(SystemTime::UNIX_EPOCH + MADE_AT));
+            dated.map_err(|error| Failure::io("set the time of", dir, error))?;
+        }
+        Ok(())
+    })
 }
 
 fn write(path: &Path, contents: &[u8]) -> std::io::Result<()> {
@@ -121,22 +117,10 @@ fn fingerprint(piece: &[u8]) -> u64 {
 
 /// Returns the contents of all regular files of a tree, ordered by path.
 fn read_files(tree: &Path) -> Result<Vec<u8>> {
-    let mut files = vec![];
-    let mut waiting = vec![tree.to_owned()];
-    while let Some(dir) = waiting.pop() {
-        let entries = std::fs::read_dir(&dir).map_err(|error| Failure::io("list", &dir, error))?;
-        for entry in entries.flatten() {
-            match entry.file_type() {
-                Ok(kind) if kind.is_dir() => waiting.push(entry.path()),
-                Ok(kind) if kind.is_file() => files.push(entry.path()),
-                _ => {}
-            }
-        }
-    }
-    files.sort();
+    let files = workspace::files_below(tree)?.into_iter().filter(|path| path.is_file() && !path.is_symlink());
     let mut pool = vec![];
-    for file in &files {
-        read_onto(&mut pool, file)?;
+    for file in files {
+        read_onto(&mut pool, &file)?;
     }
     Ok(pool)
 }
@@ -147,6 +131,23 @@ fn read_onto(pool: &mut Vec<u8>, file: &PathBuf) -> Result<()> {
     Ok(())
 }
 
+/// Returns a length in `least..=most`, distributed like those of real files: most near
+/// `middle`, few far above.
+///
+/// The distribution is log-normal. The sum of twelve uniform numbers replaces a normal one, so
+/// that rounding is equal everywhere.
+fn file_len(random: &mut Random, middle: u64, least: u64, most: u64) -> u64 {
+    // Unit: 1/16 of a doubling; a standard deviation is 1.5 doublings.
+    let sum: u64 = (0..12).map(|_| random.below(24)).sum();
+    let sixteenths = sum as i64 - 6 * 23;
+    let doublings = sixteenths.div_euclid(16);
+    let rest = sixteenths.rem_euclid(16) as u64;
+    // Linear between two powers of two, which is close enough.
+    let scaled = middle * (16 + rest);
+    let len = if doublings >= 0 { (scaled << doublings) / 16 } else { (scaled >> -doublings) / 16 };
+    len.clamp(least, most)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -154,11 +155,21 @@ mod tests {
     #[test]
     fn cuts_pieces_inside_the_pool() {
         let pool: Vec<u8> = (0..100).collect();
-        let mut random = Random::new(1);
+        let mut random = Random(1);
         for _ in 0..1000 {
             assert_eq!(cut(&pool, &mut random, 40).len(), 40);
         }
         assert_eq!(cut(&pool, &mut random, 100), pool);
         assert_eq!(cut(&pool, &mut random, 200), pool);
+    }
+
+    #[test]
+    fn spreads_lengths_around_the_middle_within_the_limits() {
+        let mut random = Random(7);
+        let mut lens: Vec<_> = (0..10_001).map(|_| file_len(&mut random, 1500, 100, 16384)).collect();
+        lens.sort_unstable();
+        assert!((1300..1700).contains(&lens[5000]), "median {}", lens[5000]);
+        assert!(lens[0] >= 100 && lens[10_000] <= 16384);
+        assert!(lens[500] < 500 && lens[9_500] > 4500, "{} {}", lens[500], lens[9_500]);
     }
 }

@@ -4,16 +4,14 @@ use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use serde_json::{Value, json};
+use serde::{Deserialize, Serialize};
 
 use super::Corpus;
 use crate::failure::{Failure, Result};
 use crate::workspace;
 
-/// Size of a tree.
-#[derive(Clone, Copy, Default, Debug, PartialEq)]
+#[derive(Clone, Copy, Default, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Counts {
-    /// Names of any type, including the top.
     pub entries: u64,
     /// Bytes of regular files; a file with several names counts once.
     pub bytes: u64,
@@ -38,14 +36,6 @@ impl Counts {
         }
         Ok(counts)
     }
-
-    fn to_json(self) -> Value {
-        json!({"entries": self.entries, "bytes": self.bytes})
-    }
-
-    fn from_json(value: &Value) -> Option<Self> {
-        Some(Self { entries: value["entries"].as_u64()?, bytes: value["bytes"].as_u64()? })
-    }
 }
 
 fn is_first_name(meta: &Metadata, linked: &mut std::collections::HashSet<(u64, u64)>) -> bool {
@@ -53,18 +43,18 @@ fn is_first_name(meta: &Metadata, linked: &mut std::collections::HashSet<(u64, u
 }
 
 pub fn path(corpus: Corpus) -> PathBuf {
-    workspace::corpora().join(format!("{}.json", corpus.name()))
+    workspace::corpora().join(format!("{}.json", corpus.name))
 }
 
 pub fn read(corpus: Corpus) -> Option<Counts> {
     let text = std::fs::read_to_string(path(corpus)).ok()?;
-    Counts::from_json(&serde_json::from_str(&text).ok()?)
+    serde_json::from_str(&text).ok()
 }
 
 pub fn write(corpus: Corpus, counts: Counts) -> Result<()> {
     let path = path(corpus);
-    std::fs::write(&path, format!("{:#}\n", counts.to_json()))
-        .map_err(|error| Failure::io("write", &path, error))
+    let text = serde_json::to_string(&counts).map_err(|error| Failure::io("write", &path, error))?;
+    std::fs::write(&path, text + "\n").map_err(|error| Failure::io("write", &path, error))
 }
 
 pub fn remove(corpus: Corpus) -> Result<()> {
@@ -91,6 +81,5 @@ mod tests {
         let counts = Counts::of(&dir).unwrap();
         std::fs::remove_dir_all(&dir).unwrap();
         assert_eq!(counts, Counts { entries: 6, bytes: 15 });
-        assert_eq!(Counts::from_json(&counts.to_json()), Some(counts));
     }
 }

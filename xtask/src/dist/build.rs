@@ -8,18 +8,14 @@ use super::tools;
 use crate::failure::{Failure, Result};
 use crate::{metadata, shell, workspace};
 
-/// Means of a build.
 pub struct Builder {
-    /// Builds the standard library, too.
     pub build_std: bool,
     /// Uses `cargo zigbuild`; none if the target and the machine decide.
     pub zig: Option<bool>,
-    /// Fetches what is missing.
     pub fetch: bool,
 }
 
 impl Builder {
-    /// Builds packfs for a target, and returns the program.
     pub fn build(&self, target: &str) -> Result<PathBuf> {
         if self.fetch && self.zig != Some(false) && tools::zig_path().is_none() {
             tools::fetch_zig()?;
@@ -31,8 +27,6 @@ impl Builder {
         let mut cargo = metadata::cargo();
         cargo.arg(if zig { "zigbuild" } else { "build" });
         cargo.args(["--release", "--locked", "-p", "packfs-cli", "--bin", "packfs", "--target", target]);
-        // The program is the same without packfs-lab, and is built in half the time.
-        cargo.arg("--no-default-features");
         cargo.arg("--target-dir").arg(workspace::target());
         if self.build_std {
             // Stable compilers build their own library only if they are told to act like nightly.

@@ -34,7 +34,6 @@ pub fn fetch_zig() -> Result<()> {
     shell::run_quietly(&mut pip)
 }
 
-/// Adds the standard library of a target to the toolchain.
 pub fn fetch_library(target: &str) -> Result<()> {
     if shell::find_program("rustup").is_none() {
         return Err(Failure::new("rustup is missing, which fetches standard libraries\nhint: --build-std"));

@@ -17,7 +17,6 @@ impl Cpio {
         self.member(path, DIRECTORY, &[]);
     }
 
-    /// Adds an executable file.
     pub fn file(&mut self, path: &str, bytes: &[u8]) {
         self.member(path, PROGRAM, bytes);
     }

@@ -10,14 +10,11 @@ use crate::debian::{self, Archive};
 use crate::failure::{Failure, Result};
 use crate::{shell, workspace};
 
-/// A module and its build settings.
 pub struct Module {
     pub name: &'static str,
     /// Folder in the kernel source.
     folder: &'static str,
-    /// Source files and headers in that folder.
     files: &'static [&'static str],
-    /// Compiler flags for configuration options that Debian leaves off.
     flags: &'static str,
 }
 
@@ -48,7 +45,6 @@ pub fn source_package(version: &str) -> String {
     format!("linux-source-{version}")
 }
 
-/// Checks that the programs for the build are present.
 pub fn need_tools() -> Result<()> {
     debian::need(&["make", "gcc", "tar", "xz"])
 }
@@ -68,7 +64,6 @@ impl Module {
     }
 }
 
-/// Unpacked headers and source.
 pub struct Build {
     root: PathBuf,
     headers: PathBuf,

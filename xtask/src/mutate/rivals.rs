@@ -38,14 +38,12 @@ const NAMED_MAX: usize = 5;
 /// Function that returns the command line for an image and a target that does not exist yet.
 type Words = Box<dyn Fn(&Path, &Path) -> Vec<OsString>>;
 
-/// A program, and the command line that makes it read all of an image.
 struct Tried {
     name: String,
     version: String,
     words: Words,
 }
 
-/// Ending of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Ending {
     Read,
@@ -130,7 +128,6 @@ fn signal_name(number: i32) -> String {
     found.map_or_else(|| format!("signal {number}"), |(_, name)| (*name).to_owned())
 }
 
-/// Builds packfs with the release profile and returns its path.
 fn built() -> Result<PathBuf> {
     let mut cargo = metadata::cargo();
     cargo.args(["build", "--release", "--quiet", "--package", "packfs-cli", "--bin", "packfs"]);
@@ -199,7 +196,6 @@ fn seven_zip(name: &str) -> Option<Tried> {
     Some(Tried { name: name.into(), version: version.to_owned(), words: Box::new(words) })
 }
 
-/// A folder for the runs, with files beside the target.
 struct Pit(PathBuf);
 
 const SENTINEL: &[u8] = b"untouched";
@@ -288,7 +284,6 @@ impl Pit {
         beside && names(&self.room().join("work")).is_empty() && said.is_ok_and(|said| said == SENTINEL)
     }
 
-    /// Removes the target.
     fn clear(&self, target: &Path) -> Result<()> {
         if fs::remove_dir_all(target).is_err() && target.symlink_metadata().is_ok() {
             // Some paths exceed the maximum length; `rm` walks relative to folders and removes

@@ -34,7 +34,6 @@ fn place(program: &str) -> PathBuf {
     if sbin.exists() { sbin } else { bin }
 }
 
-/// Writes the script that runs a peer from any folder.
 pub fn write(peer: &Peer) -> Result<()> {
     let path = peer.wrapper();
     workspace::make_dir(&workspace::peers().join("bin"))?;

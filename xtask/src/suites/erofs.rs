@@ -46,9 +46,10 @@ pub fn run(checkout: &Path, side: &Side) -> Result<Vec<Outcome>> {
             for codec in ["lz4", "lz4hc", "lzma", "deflate", "zstd"] {
                 command.env(format!("{codec}_on"), "1");
             }
-            let found = match name == OF_LIBLZ4 {
-                true => Verdict::NotRun("it tests liblz4 alone".into()),
-                false => verdict(&mut command)?,
+            let found = if name == OF_LIBLZ4 {
+                Verdict::NotRun("it tests liblz4 alone".into())
+            } else {
+                verdict(&mut command)?
             };
             eprintln!("  {name}: {}", found.text());
             Ok(Outcome { test: name, verdict: found })
@@ -56,7 +57,6 @@ pub fn run(checkout: &Path, side: &Side) -> Result<Vec<Outcome>> {
         .collect()
 }
 
-/// Builds the suite's own helper, which sums up trees.
 fn helpers(tests: &Path) -> Result<()> {
     let src = tests.join("src");
     let config = src.join("config.h");

@@ -45,7 +45,6 @@ fn outcome(test: String, verdict: Verdict) -> Outcome {
     Outcome { test, verdict }
 }
 
-/// Runs the scripts of the suite.
 fn scripts(checkout: &Path, side: &Side) -> Result<Vec<Outcome>> {
     let (tools, top) = (side.tools().display().to_string(), checkout.display().to_string());
     let values = [("abs_top_builddir", tools.as_str()), ("abs_top_srcdir", top.as_str())];
@@ -64,14 +63,12 @@ fn scripts(checkout: &Path, side: &Side) -> Result<Vec<Outcome>> {
     Ok(outcomes)
 }
 
-/// Returns the archives of the suite but those of huge sparse files.
 fn archives(checkout: &Path) -> Result<Vec<PathBuf>> {
     let mut found = Command::new("git");
     let text = shell::capture(found.args(["ls-files", "*.tar"]).current_dir(checkout))?;
     Ok(text.lines().filter(|line| !line.contains("/file-size/")).map(|line| checkout.join(line)).collect())
 }
 
-/// Packs an archive, and compares the mounted image with that of the original.
 fn tar2sqfs(side: &Side, archive: &Path) -> Result<Verdict> {
     let arguments = ["--defaults", "mtime=0", "-c", "gzip", "-q", "-f"];
     let pack = |program: &Path, image: &Path| -> Result<Command> {
@@ -89,7 +86,6 @@ fn tar2sqfs(side: &Side, archive: &Path) -> Result<Verdict> {
     }
 }
 
-/// Turns an image of the archive back into one, and compares both lists of GNU tar.
 fn sqfs2tar(side: &Side, archive: &Path) -> Result<Verdict> {
     let image = side.folder().join("source.sqfs");
     let input = std::fs::File::open(archive).map_err(|error| Failure::io("open", archive, error))?;
@@ -112,7 +108,6 @@ fn sqfs2tar(side: &Side, archive: &Path) -> Result<Verdict> {
     })
 }
 
-/// Packs a list of the suite, and compares the mounted image with that of the original.
 fn gensquashfs(checkout: &Path, side: &Side, list: &str) -> Result<Verdict> {
     let folder = checkout.join("bin/gensquashfs/test");
     let pack = |program: &Path, image: &Path| {

@@ -22,7 +22,6 @@ const REASONS: [(&str, &str, &str); 6] = [
     ("squashfuse", "umount-test.sh", "it looks for the driver's command line among the processes"),
 ];
 
-/// Returns the reason of a test.
 pub fn of(suite: &str, test: &str) -> Option<&'static str> {
     REASONS.iter().find(|row| (row.0, row.1) == (suite, test)).map(|row| row.2)
 }

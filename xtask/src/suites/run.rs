@@ -14,7 +14,6 @@ const SKIPPED: i32 = 77;
 /// Exit code of `timeout`.
 const TIMED_OUT: i32 = 124;
 
-/// Result of a test.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
     Passed,
@@ -39,7 +38,6 @@ pub struct Side {
 }
 
 impl Side {
-    /// Links all names to packfs.
     pub fn packfs(program: &Path, folder: &Path) -> Result<Self> {
         let side = Self::empty("packfs", folder)?;
         let program = program.canonicalize().map_err(|error| Failure::io("find", program, error))?;
@@ -47,7 +45,6 @@ impl Side {
         Ok(side)
     }
 
-    /// Links the fetched originals.
     pub fn originals(folder: &Path) -> Result<Self> {
         let side = Self::empty("originals", folder)?;
         let peers = workspace::peers().join("bin");
@@ -76,7 +73,6 @@ impl Side {
         &self.folder
     }
 
-    /// Folder of the tools.
     pub fn tools(&self) -> PathBuf {
         self.folder.join("tools")
     }
@@ -96,7 +92,6 @@ impl Side {
     }
 }
 
-/// Runs a test to its end.
 pub fn verdict(command: &mut Command) -> Result<Verdict> {
     let output = command
         .output()
@@ -113,7 +108,6 @@ pub fn verdict(command: &mut Command) -> Result<Verdict> {
     })
 }
 
-/// Writes a file that a suite's build would make out of a template.
 pub fn fill(template: &Path, target: &Path, values: &[(&str, &str)]) -> Result<()> {
     let text = std::fs::read_to_string(template).map_err(|error| Failure::io("read", template, error))?;
     let text = values.iter().fold(text, |text, (name, value)| text.replace(&format!("@{name}@"), value));

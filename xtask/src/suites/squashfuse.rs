@@ -42,9 +42,10 @@ pub fn run(checkout: &Path, side: &Side) -> Result<Vec<Outcome>> {
     }
     let mut outcomes = Vec::new();
     for (script, program) in SCRIPTS {
-        let found = match side.tool(program).exists() {
-            true => verdict(side.command("bash", SECONDS).arg(tests.join(script)).current_dir(checkout))?,
-            false => Verdict::NotRun(format!("no {program}")),
+        let found = if side.tool(program).exists() {
+            verdict(side.command("bash", SECONDS).arg(tests.join(script)).current_dir(checkout))?
+        } else {
+            Verdict::NotRun(format!("no {program}"))
         };
         eprintln!("  {script}: {}", found.text());
         outcomes.push(Outcome { test: script.into(), verdict: found });

@@ -1,4 +1,5 @@
-//! Import cycles among the modules of one folder, at any depth of a crate.
+//! Import cycles among the modules of one folder, at any depth of a crate. A name that a module
+//! takes from another one, such as a re-export of the crate root, is an import of that other one.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,9 +8,15 @@ use super::sources::File;
 /// Path of a module in its crate, root first.
 type Path<'a> = Vec<&'a str>;
 type Graph<'a> = BTreeMap<&'a str, BTreeSet<&'a str>>;
+type Modules<'a> = BTreeMap<Path<'a>, &'a File>;
+/// Names that modules have by `use`, with their paths from the root of the crate.
+type Taken<'a> = BTreeMap<Path<'a>, BTreeMap<String, Vec<String>>>;
+
+/// Names that lead to each other, as in a circle of re-exports, are followed so far.
+const STEPS_MAX: usize = 8;
 
 pub fn check(files: &[File]) -> Vec<String> {
-    let mut crates: BTreeMap<&str, BTreeMap<Path<'_>, &File>> = BTreeMap::new();
+    let mut crates: BTreeMap<&str, Modules<'_>> = BTreeMap::new();
     for file in files.iter().filter(|file| !file.is_test()) {
         if let Some((folder, inner)) = file.path.split_once("/src/") {
             crates.entry(folder).or_default().insert(module(inner), file);
@@ -37,18 +44,15 @@ fn module(inner: &str) -> Path<'_> {
 }
 
 /// Returns the imports among the children of each module; a name below a child counts as the child.
-fn graphs<'a>(modules: &BTreeMap<Path<'a>, &'a File>) -> BTreeMap<Path<'a>, Graph<'a>> {
+fn graphs<'a>(modules: &Modules<'a>) -> BTreeMap<Path<'a>, Graph<'a>> {
+    let codes: Vec<(&Path<'a>, String)> = modules.iter().map(|(own, file)| (own, code(file))).collect();
+    let taken: Taken<'a> =
+        codes.iter().map(|(own, code)| ((*own).clone(), names_by_use(own, code, modules))).collect();
     let mut graphs: BTreeMap<Path<'a>, Graph<'a>> = BTreeMap::new();
-    for (own, file) in modules {
-        let lines = file.code().filter(|line| !line.trim_start().starts_with("//"));
-        let code = lines.collect::<Vec<_>>().join("\n");
-        for named in named(&code) {
-            let Some(named) = from_root(own, &named) else { continue };
-            // The longest prefix that is a module; the rest are items.
-            let known = (0..=named.len())
-                .rev()
-                .find_map(|len| modules.keys().find(|module| module.iter().eq(&named[..len])));
-            let Some(target) = known else { continue };
+    for (own, code) in &codes {
+        for path in named(code) {
+            let Some(path) = from_root(own, &path) else { continue };
+            let Some(target) = module_of(path, modules, &taken) else { continue };
             let common = own.iter().zip(target).take_while(|(a, b)| a == b).count();
             if let (Some(from), Some(to)) = (own.get(common), target.get(common)) {
                 graphs.entry(own[..common].to_vec()).or_default().entry(from).or_default().insert(to);
@@ -56,6 +60,60 @@ fn graphs<'a>(modules: &BTreeMap<Path<'a>, &'a File>) -> BTreeMap<Path<'a>, Grap
         }
     }
     graphs
+}
+
+fn code(file: &File) -> String {
+    file.code().filter(|line| !line.trim_start().starts_with("//")).collect::<Vec<_>>().join("\n")
+}
+
+/// Returns the module that defines what a path from the root names: the longest prefix of it that
+/// is a module, unless the next name is one that this has from elsewhere.
+fn module_of<'m, 'a>(
+    mut path: Vec<String>,
+    modules: &'m Modules<'a>,
+    taken: &Taken<'a>,
+) -> Option<&'m Path<'a>> {
+    for _ in 0..STEPS_MAX {
+        let mut prefixes = (0..=path.len()).rev();
+        let found = prefixes.find_map(|len| modules.keys().find(|module| module.iter().eq(&path[..len])))?;
+        let (name, rest) = match &path[found.len()..] {
+            [name, rest @ ..] => (name, rest),
+            [] => return Some(found),
+        };
+        match taken.get(found).and_then(|names| names.get(name)) {
+            Some(origin) => path = [&origin[..], rest].concat(),
+            None => return Some(found),
+        }
+    }
+    None
+}
+
+/// Returns the names that a module has by `use`, of any visibility, since its children see all.
+fn names_by_use(own: &Path<'_>, code: &str, modules: &Modules<'_>) -> BTreeMap<String, Vec<String>> {
+    let mut found = vec![];
+    for (at, _) in code.match_indices("use ") {
+        let line = code[..at].rsplit('\n').next().unwrap_or_default().trim_start();
+        if line.is_empty() || line.starts_with("pub") {
+            branches(&code[at + "use ".len()..], &[], &mut found);
+        }
+    }
+    let is_own = |path: &[String]| matches!(path[0].as_str(), "crate" | "self" | "super");
+    let below = |name: &str| own.iter().copied().chain([name]).map(str::to_owned).collect::<Vec<_>>();
+    let origin = |Named { path, name }| {
+        if is_own(&path) {
+            return Some((name, from_root(own, &path)?));
+        }
+        let child = below(&path[0]);
+        let is_child = modules.keys().any(|module| module.iter().eq(&child));
+        is_child.then(|| (name, [&child[..], &path[1..]].concat()))
+    };
+    found.into_iter().filter_map(origin).collect()
+}
+
+/// A path in code, and the name that it has there.
+struct Named {
+    path: Vec<String>,
+    name: String,
 }
 
 /// Returns a path of code in `own`, such as `super::a::B`, from the root of the crate on.
@@ -80,12 +138,12 @@ fn named(code: &str) -> Vec<Vec<String>> {
             }
         }
     }
-    found
+    found.into_iter().map(|named| named.path).collect()
 }
 
 /// Adds the branches of the `use` tree at the start of `text` below `prefix`; returns the rest of
 /// the text.
-fn branches<'a>(mut text: &'a str, prefix: &[String], found: &mut Vec<Vec<String>>) -> &'a str {
+fn branches<'a>(mut text: &'a str, prefix: &[String], found: &mut Vec<Named>) -> &'a str {
     let mut path = prefix.to_vec();
     loop {
         text = text.trim_start();
@@ -115,16 +173,16 @@ fn branches<'a>(mut text: &'a str, prefix: &[String], found: &mut Vec<Vec<String
         }
     }
     let len = text.find(|c: char| !(c.is_alphanumeric() || matches!(c, '_' | '*'))).unwrap_or(text.len());
-    found.push(path);
     let rest = &text[len..];
-    // `as NAME` is not part of the path.
-    match rest.trim_start().strip_prefix("as ") {
-        Some(renamed) => renamed.trim_start_matches(|c: char| c.is_alphanumeric() || c == '_' || c == ' '),
-        None => rest,
-    }
+    let is_word = |c: char| c.is_alphanumeric() || c == '_';
+    let (name, rest) = match rest.trim_start().strip_prefix("as ") {
+        Some(renamed) => renamed.split_at(renamed.find(|c| !is_word(c)).unwrap_or(renamed.len())),
+        None => (path.last().map_or("", String::as_str), rest),
+    };
+    found.push(Named { name: name.to_owned(), path });
+    rest
 }
 
-/// Returns modules that import themselves through others.
 fn in_circles<'a>(graph: &Graph<'a>) -> BTreeSet<&'a str> {
     let leads_back = |start: &str| {
         let (mut seen, mut left) = (BTreeSet::new(), vec![start]);
@@ -169,6 +227,29 @@ mod tests {
         let tests =
             [file("a", "use crate::b::B;\n"), file("b", "#[cfg(test)]\nmod tests { use crate::a::A; }\n")];
         assert_eq!(check(&tests), [""; 0]);
+    }
+
+    #[test]
+    fn names_that_another_module_lends_are_imports_of_their_own_module() {
+        let found = |root: &str, files: &[(&str, &str)]| {
+            let files = files.iter().map(|(name, text)| file(name, text));
+            check(&[file("lib", root)].into_iter().chain(files).collect::<Vec<_>>())
+        };
+        let root = "mod a;\nmod b;\npub use a::{A, Other as B};\n";
+        let fault = ["crates/x/src: a, b"];
+        for import in ["use crate::A;\n", "use crate::{self as all, B};\n", "fn f() -> super::A {}\n"] {
+            assert_eq!(found(root, &[("a", "use crate::b::F;\n"), ("b", import)]), fault, "{import}");
+            assert_eq!(found(root, &[("a", "use crate::c::F;\n"), ("b", import)]), [""; 0], "{import}");
+        }
+        let private = "mod a;\nmod b;\nuse a::A;\n";
+        assert_eq!(found(private, &[("a", "use super::b::F;\n"), ("b", "use super::A;\n")]), fault);
+        let twice = "mod a;\nmod b;\npub use a::A;\npub(crate) use self::b::C;\n";
+        assert_eq!(found(twice, &[("a", "use crate::C;\n"), ("b", "pub use crate::A;\n")]), fault);
+        assert_eq!(
+            found("pub use crate::A as B;\npub use crate::B as A;\n", &[("a", "use crate::A;\n")]),
+            [""; 0]
+        );
+        assert_eq!(found("mod a;\npub use other::A;\n", &[("a", "use crate::A;\n")]), [""; 0]);
     }
 
     #[test]

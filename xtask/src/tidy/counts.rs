@@ -26,7 +26,7 @@ struct Count {
     most: usize,
 }
 
-const COUNTS: [Count; 4] = [
+const COUNTS: [Count; 5] = [
     Count { of: "functions of more than 70 lines", in_file: long_functions, most: 0 },
     Count { of: "lines of comment beyond 100 columns", in_file: wide_comments, most: 0 },
     Count {
@@ -34,6 +34,7 @@ const COUNTS: [Count; 4] = [
         in_file: odd_openings,
         most: 0,
     },
+    Count { of: "conditions written as a match of nothing", in_file: matches_of_nothing, most: 0 },
     Count { of: "lines of comment with somebody, anybody, or the like", in_file: people, most: 0 },
 ];
 
@@ -113,6 +114,10 @@ fn people(file: &File) -> usize {
     file.text.lines().filter_map(comment).filter(names_people).count()
 }
 
+fn matches_of_nothing(file: &File) -> usize {
+    file.text.lines().filter(|line| line.ends_with(concat!("match ", "() {"))).count()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -136,6 +141,8 @@ mod tests {
         assert_eq!(odd_openings(&File::new("a.rs", text)), 2);
         let text = "// Nobody reads it.\nlet nobody = 1;\n// Runs `as_nobody`.\n/// For whoever asks.\n";
         assert_eq!(people(&File::new("a.rs", text)), 2);
+        let text = format!("let x = match {} {{\n    () if a => 1,\n}};\n", "()");
+        assert_eq!(matches_of_nothing(&File::new("a.rs", &text)), 1);
     }
 
     #[test]

@@ -31,7 +31,8 @@ pub fn check(root: &Path) -> Result<Vec<String>> {
 
 /// Returns words after `cargo xtask` that are not verbs.
 fn unknown_verbs(text: &str) -> impl Iterator<Item = &str> {
-    let is_verb = |name: &str| crate::VERBS.iter().any(|verb| verb.name == name);
+    let tasks = <crate::Task as clap::CommandFactory>::command();
+    let is_verb = move |name: &str| tasks.find_subcommand(name).is_some();
     let end = |c: char| !(c.is_ascii_lowercase() || c == '-');
     let names = text.split("cargo xtask ").skip(1).filter_map(move |rest| rest.split(end).next());
     names.filter(move |name| !name.is_empty() && !name.starts_with('-') && !is_verb(name))
@@ -58,13 +59,11 @@ fn documents(root: &Path) -> Result<Vec<PathBuf>> {
     Ok(found)
 }
 
-/// Returns paths of the checkout in backticks.
 fn quoted(text: &str) -> impl Iterator<Item = String> {
     let words = text.split('`').skip(1).step_by(2).flat_map(str::split_whitespace);
     words.filter(|word| looks_like_path(word)).map(clean).filter(|path| !path.is_empty())
 }
 
-/// Returns targets of links to files.
 fn linked(text: &str) -> impl Iterator<Item = String> {
     let links = text.split("](").skip(1).filter_map(|rest| rest.split(')').next());
     let links = links.filter(|link| !link.contains("://") && !link.starts_with('#'));

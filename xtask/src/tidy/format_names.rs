@@ -19,15 +19,20 @@ pub fn check(files: &[File]) -> Vec<String> {
     if names.is_empty() {
         return vec!["no FormatInfo found in crates/formats".to_owned()];
     }
-    let others = files.iter().filter(|file| !MAY_NAME.iter().any(|place| file.path.starts_with(place)));
+    let others = files.iter().filter(|file| !may_name(&file.path));
     let product = others.filter(|file| file.path.contains("/src/") && !file.is_test());
     product
         .flat_map(|file| found(file, &names).map(|at| format!("{}:{at} names a format", file.path)))
         .collect()
 }
 
+/// Returns true for files that may name formats.
+pub fn may_name(path: &str) -> bool {
+    MAY_NAME.iter().any(|place| path.starts_with(place))
+}
+
 /// Returns the name in each `FormatInfo`.
-fn names(files: &[File]) -> Vec<String> {
+pub fn names(files: &[File]) -> Vec<String> {
     let formats = files.iter().filter(|file| file.path.starts_with("crates/formats/") && !file.is_test());
     let infos = formats.flat_map(|file| file.text.split("FormatInfo = FormatInfo {").skip(1));
     infos

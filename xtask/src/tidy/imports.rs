@@ -30,7 +30,6 @@ pub fn check(workspace: &Workspace, allowed: &Allowed) -> Vec<String> {
     faults
 }
 
-/// Returns the name of a crate in the table, which is that of its folder.
 fn layer(package: &Package) -> &str {
     package.name.strip_prefix("packfs-").unwrap_or(&package.name)
 }

@@ -7,7 +7,7 @@ use crate::{metadata, shell};
 
 pub fn check(root: &Path) -> Result<Vec<String>> {
     let mut command = metadata::cargo();
-    command.args(["tree", "--package", "packfs-cli", "--no-default-features"]);
+    command.args(["tree", "--package", "packfs-cli"]);
     let text = shell::capture(command.args(["--edges", "normal", "--prefix", "none"]).current_dir(root))?;
     let of_lab = of_lab(&text, root).map(|name| format!("packfs links {name}, which is of the lab"));
     Ok(of_lab.collect())

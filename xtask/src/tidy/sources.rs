@@ -17,10 +17,8 @@ const LINES_MAX: usize = 800;
 /// Exceptions: longer files with one idea, by path, with the reason.
 const LONGER: [(&str, &str); 0] = [];
 
-/// A source file of the checkout.
 #[derive(Clone, Debug)]
 pub struct File {
-    /// Path from the root of the checkout.
     pub path: String,
     pub text: String,
 }
@@ -42,11 +40,11 @@ impl File {
 
     /// Returns true if the last module of the file holds its tests.
     fn ends_with_tests(&self) -> bool {
-        self.text.contains("#[cfg(test)]\nmod tests {")
+        let tests = ["mod tests {", "pub(super) mod tests {", "pub(crate) mod tests {"];
+        tests.iter().any(|module| self.text.contains(&format!("#[cfg(test)]\n{module}")))
     }
 }
 
-/// Reads every source file of the checkout.
 pub fn read_all(root: &Path) -> Result<Vec<File>> {
     let paths =
         ["crates", "lab", "xtask", "fuzz", "python/src"].iter().flat_map(|dir| rust_files(&root.join(dir)));
@@ -69,12 +67,10 @@ fn forbids(text: &str) -> bool {
     text.lines().any(|line| line.trim() == FORBID)
 }
 
-/// Returns faults for files that are too long.
 pub fn too_long(files: &[File]) -> Vec<String> {
     files.iter().filter_map(|file| longer(&file.path, file.text.lines().count(), &LONGER)).collect()
 }
 
-/// Returns differences between the files with unsafe code and the table of SECURITY.md.
 pub fn unsafe_files(root: &Path, files: &[File]) -> Result<Vec<String>> {
     let found: BTreeSet<String> =
         files.iter().filter(|file| holds_unsafe(&file.text)).map(|file| file.path.clone()).collect();

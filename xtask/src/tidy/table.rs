@@ -8,7 +8,6 @@ use crate::failure::{Failure, Result};
 
 const HEADING: &str = "## Map";
 
-/// Crates by the name of their folder, with those that each may import.
 pub type Allowed = BTreeMap<String, Vec<String>>;
 
 pub fn read(root: &Path) -> Result<Allowed> {

@@ -24,21 +24,16 @@ const EVENTS_MAX: usize = 16384;
 /// Fewer bytes are not worth starting threads.
 const THREADS_LEN_MIN: u64 = 256 << 10;
 
-/// Position while no difference was found.
 const SAME: u64 = u64::MAX;
 
-/// A result, known or pending, in path order.
 enum Event {
     Found(Difference),
-    /// Two files, by index.
     File(usize),
 }
 
-/// Two files of the same length.
 struct Pair {
     path: ImagePath,
     ids: [ContentId; 2],
-    /// Position of the first difference or error so far.
     first: AtomicU64,
 }
 
@@ -47,7 +42,6 @@ struct Part {
     range: Range<u64>,
 }
 
-/// Differences and comparisons that were not reported yet.
 pub(super) struct Pending<'a> {
     sides: [&'a dyn Contents; 2],
     worker_count: usize,
@@ -55,9 +49,7 @@ pub(super) struct Pending<'a> {
     events: Vec<Event>,
     files: Vec<Pair>,
     parts: Vec<Part>,
-    /// Bytes in `parts`.
     waiting_len: u64,
-    /// Errors by file and offset.
     errors: Mutex<HashMap<(usize, u64), Error>>,
 }
 
@@ -80,16 +72,13 @@ impl<'a> Pending<'a> {
         self.events.push(Event::Found(difference));
     }
 
-    /// Returns true if it is time to call [`Pending::finish`].
     pub(super) fn is_full(&self) -> bool {
         self.events.len() >= EVENTS_MAX
             || self.parts.len() >= PARTS_MAX
             || self.waiting_len >= WAITING_LEN_MAX
     }
 
-    /// Adds two files of `len` bytes for comparison.
-    ///
-    /// Errors: `Cancelled`; others are kept like differences.
+    /// Errors: `Cancelled`; other errors are reported in order by [`Pending::finish`].
     pub(super) fn file(&mut self, path: &ImagePath, len: u64, ids: [ContentId; 2]) -> Result<()> {
         let file = self.files.len();
         self.files.push(Pair { path: path.clone(), ids, first: AtomicU64::new(SAME) });
@@ -101,7 +90,7 @@ impl<'a> Pending<'a> {
         Ok(())
     }
 
-    /// Splits files into parts, omitting common holes.
+    /// Omits common holes.
     fn cut(&mut self, file: usize, len: u64) -> Result<()> {
         let (sides, ids) = (self.sides, self.files[file].ids);
         let mut offset = 0;
@@ -143,7 +132,7 @@ impl<'a> Pending<'a> {
         self.files[file].first.fetch_min(offset, Ordering::Relaxed);
     }
 
-    /// Compares all parts and reports everything in order, up to the first error.
+    /// Reports everything in order, up to the first error.
     ///
     /// Errors: the first read error, which names the path; `Cancelled`.
     pub(super) fn finish(&mut self, report: &mut dyn FnMut(Difference)) -> Result<()> {
@@ -213,7 +202,6 @@ impl<'a> Pending<'a> {
     }
 }
 
-/// Two opened files.
 struct Readers<'a>([Box<dyn ContentReader + 'a>; 2]);
 
 impl<'a> Readers<'a> {
@@ -221,7 +209,6 @@ impl<'a> Readers<'a> {
         Ok(Readers([sides[0].open(ids[0])?, sides[1].open(ids[1])?]))
     }
 
-    /// Returns the next range that is data in either file.
     fn next_data(&mut self, offset: u64, len: u64) -> Result<Option<Range<u64>>> {
         if offset >= len {
             return Ok(None);

@@ -91,7 +91,7 @@ pub enum Change {
 /// One difference.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Difference {
-    /// The name.
+    /// Path of the name.
     pub path: ImagePath,
     /// The difference.
     pub change: Change,
@@ -144,9 +144,7 @@ struct Comparing<'a> {
     progress: &'a dyn Progress,
     report: &'a mut dyn FnMut(Difference),
     done: DiffReport,
-    /// First of the common names of nodes with several, in each tree.
     firsts: [HashMap<NodeId, ImagePath>; 2],
-    /// Pairs of nodes with several names that were compared.
     pairs: HashSet<(NodeId, NodeId)>,
     pending: Pending<'a>,
 }
@@ -156,7 +154,6 @@ impl Comparing<'_> {
         self.pending.difference(Difference { path: path.clone(), change });
     }
 
-    /// Compares pending contents and reports everything so far.
     fn report_pending(&mut self) -> Result<()> {
         let Comparing { pending, done, report, .. } = self;
         pending.finish(&mut |difference| {
@@ -198,7 +195,7 @@ impl Comparing<'_> {
         if self.pending.is_full() { self.report_pending() } else { Ok(()) }
     }
 
-    /// Compares hard links: they are equal if the names in both trees form the same groups.
+    /// Equal if the names in both trees form the same groups.
     fn links(&mut self, path: &ImagePath, a: NodeId, b: NodeId) {
         let [firsts_a, firsts_b] = &mut self.firsts;
         let first_a = firsts_a.entry(a).or_insert_with(|| path.clone());

@@ -2,9 +2,8 @@
 
 use packfs_core::{ImagePath, Name, NodeId, Result, Tree};
 
-/// Calls `visit` for each name of either tree, in path order, with its node in each. Only
-/// directories in both trees are entered. Paths are borrowed, and nothing recurses, because trees
-/// may be deep.
+/// Visits names in path order, with the node in each tree. Only directories in both trees are
+/// entered. Paths are borrowed, and nothing recurses, because trees may be deep.
 pub(crate) fn pairs(
     a: &Tree,
     b: &Tree,

@@ -15,7 +15,6 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 const UNIT: u64 = ContentHash::UNIT;
 
-/// Expected contents of files, in the order of requests.
 pub(super) struct ExpectedContents<'a> {
     pub expected: &'a Expected<'a>,
     pub nodes: &'a [NodeId],
@@ -52,7 +51,7 @@ pub(super) fn compare(
 /// Number of locks; neighbors have different ones.
 const STRIPES: usize = 256;
 
-/// Progress of all files. There may be millions, so they share a few locks.
+/// There may be millions of files, so they share a few locks.
 struct FoundFiles(Vec<Mutex<Stripe>>);
 
 impl FoundFiles {
@@ -69,19 +68,17 @@ impl FoundFiles {
 /// Every [`STRIPES`]th file.
 struct Stripe {
     files: Vec<Found>,
-    /// Incomplete units, by file and number.
     begun: HashMap<(usize, u64), BegunUnit>,
 }
 
-/// Progress of a file.
 #[derive(Clone, Copy, Default)]
 struct Found {
-    /// Bytes expected but not received; negative if there are too many.
+    /// Negative if there are too many bytes.
     missing: i64,
     sum: ContentHash,
 }
 
-/// An incomplete unit. Parts that never come are holes.
+/// Parts that never come are holes.
 struct BegunUnit {
     bytes: Vec<u8>,
     filled_len: usize,
@@ -92,7 +89,6 @@ impl Stripe {
         Stripe { files: vec![Found::default(); len], begun: HashMap::new() }
     }
 
-    /// Adds bytes of a file that lie within one unit of `unit_len` bytes.
     fn part(&mut self, file: usize, offset: u64, bytes: &[u8], unit_len: usize) {
         if bytes.is_empty() {
             return;
@@ -110,7 +106,7 @@ impl Stripe {
         }
     }
 
-    /// Adds the units of all files that stay incomplete: the rest of them is a hole.
+    /// The rest of incomplete units is a hole.
     fn end(&mut self) {
         for ((file, number), unit) in self.begun.drain() {
             self.files[file].sum += ContentHash::of_unit(number, &unit.bytes);
@@ -131,7 +127,6 @@ impl Found {
     }
 }
 
-/// One worker.
 struct Reader<'a> {
     contents: &'a ExpectedContents<'a>,
     files: &'a FoundFiles,
@@ -149,8 +144,8 @@ impl PieceSink for Reader<'_> {
         let end = offset + bytes.len() as u64;
         if end > file_len {
             let path = self.contents.path(file_index);
-            let what = format!("data up to byte {end} of a file of {file_len} bytes");
-            return Err(Error::corrupt(format!("\"{}\"", escaped(path.as_bytes())), what));
+            let fault = format!("data up to byte {end} of a file of {file_len} bytes");
+            return Err(Error::corrupt(format!("\"{}\"", escaped(path.as_bytes())), fault));
         }
         let first_whole = offset.next_multiple_of(UNIT).min(end);
         let whole_end = if end == file_len { end } else { (end / UNIT * UNIT).max(first_whole) };

@@ -2,9 +2,10 @@
 
 use packfs_check::{Change, DiffOptions, Difference, Side, diff};
 use packfs_core::{
-    DeviceNumber, Error, ErrorKind, FileType, Held, ImagePath, Meta, NodeKind, Owner, Progress, Silent,
-    Timestamp, TreeBuilder, Xattrs,
+    DeviceNumber, Error, ErrorKind, FileType, Held, Meta, NodeKind, Owner, Progress, Silent, Timestamp,
+    TreeBuilder, Xattrs,
 };
+use packfs_testkit::path;
 
 struct Made {
     builder: TreeBuilder,
@@ -34,10 +35,6 @@ impl Made {
         self.builder.link(&path(at), path(to)).unwrap();
         self
     }
-}
-
-fn path(text: &str) -> ImagePath {
-    ImagePath::parse(text.as_bytes()).unwrap()
 }
 
 fn differences_with(options: DiffOptions, a: Made, b: Made) -> Vec<(String, Change)> {

@@ -1,9 +1,7 @@
 //! Options that several verbs have, and what they mean.
 
-use crate::args::LimitArgs;
-use crate::args::NestedArgs;
-use crate::args::SandboxArg;
-use crate::out::{json, report, text};
+use crate::args::{Limiting, Opening, SandboxArg, Texts};
+use crate::out::{json, report};
 use packfs::sink::Pattern;
 use packfs::{OpenOptions, Opened, Result};
 use packfs_sandbox::Sandbox;
@@ -24,19 +22,8 @@ pub struct ImageInput {
     #[arg(value_name = "IMAGE")]
     pub image: PathBuf,
 
-    /// Read the image at this offset in the file
-    #[arg(long, value_name = "SIZE", default_value = "0", value_parser = text::parse_size)]
-    pub offset: u64,
-
-    /// Read further image data from FILE
-    ///
-    /// May be given several times, in the order of the image's own list of devices. FILE is a
-    /// regular file or a block device.
-    #[arg(long, value_name = "FILE")]
-    pub device: Vec<PathBuf>,
-
     #[command(flatten)]
-    pub nested: NestedArgs,
+    pub opening: Texts<Opening>,
 
     /// Print read statistics as JSON to standard error
     ///
@@ -49,7 +36,7 @@ pub struct ImageInput {
     pub sandbox: SandboxArg,
 
     #[command(flatten)]
-    pub limits: LimitArgs,
+    pub limits: Texts<Limiting>,
 }
 
 impl ImageInput {
@@ -66,17 +53,17 @@ impl ImageInput {
         reach: impl FnOnce(Sandbox) -> Sandbox,
     ) -> Result<ImageWithStats> {
         self.enter_sandbox(reach)?;
-        self.open_up_to(None, jobs)
+        self.open_with(&self.options(jobs)?)
     }
 
     /// Gives up all but the image and what `reach` adds, if that is asked for.
     pub fn enter_sandbox(&self, reach: impl FnOnce(Sandbox) -> Sandbox) -> Result<()> {
+        let options = self.options(0)?;
         self.sandbox.enter(|sandbox| {
-            let beside = self.nested.files(&self.image);
-            let images = [&self.image].into_iter().chain(&self.device).chain(&beside);
-            let sandbox = images.fold(sandbox, Sandbox::read);
+            let beside = options.files_beside(&self.image);
+            let sandbox = [&self.image].into_iter().chain(&beside).fold(sandbox, Sandbox::read);
             // A compressed disk is decoded there.
-            let is_compressed = self.options(0).is_compressed(&self.image);
+            let is_compressed = options.is_compressed(&self.image);
             reach(if is_compressed { sandbox.scratch(packfs::temporary_folder()) } else { sandbox })
         })
     }
@@ -90,20 +77,12 @@ impl ImageInput {
     }
 
     /// Options to open the image.
-    pub fn options(&self, jobs: usize) -> OpenOptions {
-        let options = OpenOptions::new().offset(self.offset).jobs(jobs).limits(self.limits.limits());
-        self.device.iter().fold(self.nested.apply(options), OpenOptions::device)
+    pub fn options(&self, jobs: usize) -> Result<OpenOptions> {
+        Ok(OpenOptions::of_texts(self.opening.iter())?.jobs(jobs).limits(self.limits.limits()?))
     }
 
-    /// Opens the image where it ends at so many bytes of the file, in the sandbox that was entered,
-    /// if any.
-    pub fn open_up_to(&self, end: Option<u64>, jobs: usize) -> Result<ImageWithStats> {
-        let options = self.options(jobs);
-        let options = match end {
-            // Under a root hash the image ends where its tree begins.
-            Some(end) if !self.nested.is_checked() => options.len(end.saturating_sub(self.offset)),
-            _ => options,
-        };
+    /// Opens the image with options, in the sandbox that was entered, if any.
+    pub fn open_with(&self, options: &OpenOptions) -> Result<ImageWithStats> {
         let opened = options.open(&self.image)?;
         report::opened(&opened);
         Ok(ImageWithStats { opened: Arc::new(opened), prints_stats: self.stats })

@@ -13,33 +13,26 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// Most links on the way to a file.
+/// Most links of a path.
 const LINKS_MAX: u32 = 64;
 
-/// A name of the tree.
 pub struct Item {
-    /// Its path.
     pub path: ImagePath,
-    /// Its file.
     pub node: NodeId,
-    /// Set until an action leaves it out.
+    /// Set until an action excludes it.
     pub is_there: bool,
-    /// Number of names below a directory, not further down.
+    /// Direct entries of a directory.
     pub entries: u64,
-    /// Set if names below were removed.
     pub lost: bool,
 }
 
-/// Paths before files were moved.
 #[derive(Debug, Default)]
 pub struct Origins {
-    /// Former paths, by path; one without an entry was the same.
+    /// Former paths by new path; unchanged paths have no entry.
     pub paths: HashMap<ImagePath, ImagePath>,
-    /// Former paths of directories that lost names.
     pub lost: HashSet<ImagePath>,
 }
 
-/// Changes of a tree.
 pub struct Changes {
     is_there: HashMap<ImagePath, bool>,
     metas: Vec<Meta>,
@@ -48,9 +41,6 @@ pub struct Changes {
 }
 
 impl Changes {
-    /// Makes them.
-    ///
-    /// Errors: those of building a tree.
     pub fn made(self, loaded: Loaded) -> Result<Loaded> {
         trees::edited(loaded, true, |path, _, edit| {
             let (Some(node), Some(is_there)) = (self.nodes.get(path), self.is_there.get(path)) else {
@@ -65,26 +55,21 @@ impl Changes {
     }
 }
 
-/// A tree as actions change it.
 pub struct State<'a> {
-    /// The tree as it was loaded.
     pub tree: &'a Tree,
-    /// Directories and files that were loaded.
     sources: &'a [PathBuf],
     origins: Origins,
-    /// First fault of a program that a test ran.
+    /// First fault of a program run by a test.
     fault: RefCell<Option<Error>>,
-    /// All names, parents first.
+    /// Parents first.
     pub items: Vec<Item>,
     places: HashMap<ImagePath, usize>,
-    /// Metadata as actions change them, by node.
     pub metas: Vec<Meta>,
-    /// The same for attributes; nodes without an entry keep theirs.
+    /// Nodes without an entry keep their attributes.
     pub xattrs: HashMap<NodeId, Xattrs>,
 }
 
 impl<'a> State<'a> {
-    /// Starts with a tree; `sources` are what it was loaded from.
     pub fn new(tree: &'a Tree, sources: &'a [PathBuf], origins: Origins) -> Self {
         let (mut items, mut places) = (Vec::new(), HashMap::new());
         let mut walk = tree.walk();
@@ -102,12 +87,10 @@ impl<'a> State<'a> {
         State { tree, sources, origins, fault, items, places, metas, xattrs }
     }
 
-    /// Returns the fault of a test.
     pub fn check(&self) -> Result<()> {
         self.fault.borrow_mut().take().map_or(Ok(()), Err)
     }
 
-    /// Returns the changes so far.
     pub fn changes(&self) -> Result<Changes> {
         self.check()?;
         Ok(Changes {
@@ -118,12 +101,10 @@ impl<'a> State<'a> {
         })
     }
 
-    /// Returns the directories that lost names.
     pub fn lost(&self) -> HashSet<ImagePath> {
         self.items.iter().filter(|item| item.lost).map(|item| item.path.clone()).collect()
     }
 
-    /// Removes a name and everything below it.
     pub fn remove(&mut self, at: usize) {
         let path = self.items[at].path.clone();
         let below = self.items[at..].iter_mut().take_while(|item| item.path.starts_with(&path));
@@ -136,7 +117,6 @@ impl<'a> State<'a> {
         }
     }
 
-    /// Returns the file of this machine that an item was.
     fn host_path(&self, at: usize) -> Option<PathBuf> {
         let path = &self.items[at].path;
         let path = self.origins.paths.get(path).unwrap_or(path);
@@ -151,7 +131,7 @@ impl<'a> State<'a> {
         Some(names.fold(source.clone(), |host, name| host.join(OsStr::from_bytes(name.as_bytes()))))
     }
 
-    /// Runs a program for an item; a fault counts as false, and is told of at the end.
+    /// A fault counts as false, and is reported at the end.
     fn run(&self, at: usize, run: impl FnOnce(&Path) -> Result<bool>) -> bool {
         let Some(host) = self.host_path(at) else { return false };
         run(&host).unwrap_or_else(|error| {
@@ -160,18 +140,17 @@ impl<'a> State<'a> {
         })
     }
 
-    /// True for a directory that has files on this machine.
+    /// True for a directory with files on this machine.
     pub fn had_entries(&self, at: usize) -> bool {
         let read = self.host_path(at).and_then(|path| std::fs::read_dir(path).ok());
         read.is_some_and(|mut entries| entries.next().is_some())
     }
 
-    /// True if a test holds for an item.
     pub fn holds(&self, test: &Expression, at: usize) -> bool {
         self.holds_of(test, at, None)
     }
 
-    /// The same, with the metadata of a file of this machine in the place of the item's.
+    /// `stat` replaces the item's metadata by those of a file of this machine.
     fn holds_of(&self, test: &Expression, at: usize, stat: Option<&Metadata>) -> bool {
         let item = &self.items[at];
         let kind = &self.tree.node(item.node).kind;
@@ -236,7 +215,7 @@ impl<'a> State<'a> {
             Figure::FileSize | Figure::FileBlocks | Figure::TailSize if !is_file => None,
             Figure::DirSize | Figure::DirBlocks | Figure::Entries if !node.is_dir() => None,
             Figure::FileSize | Figure::DirSize | Figure::Size => Some(size()),
-            // Of the usual block; other lengths of blocks are rare with this test.
+            // For the usual block size; others are rare with this test.
             Figure::TailSize => Some(size() % (128 << 10)),
             Figure::FileBlocks | Figure::DirBlocks | Figure::Blocks => Some(blocks()),
             Figure::Inode => Some(host().map_or(item.node.index() as u64 + 1, |found| found.ino())),
@@ -248,7 +227,7 @@ impl<'a> State<'a> {
         }
     }
 
-    /// Returns the file that a symbolic link leads to within the image.
+    /// Stays within the image.
     fn target(&self, at: usize) -> Option<usize> {
         let NodeKind::Symlink(target) = &self.tree.node(self.items[at].node).kind else { return None };
         let mut from = self.items[at].path.clone();
@@ -302,7 +281,6 @@ fn depth(item: &Item) -> usize {
     item.path.names().count()
 }
 
-/// True if the parts of a glob match the first names of a path.
 fn starts(glob: &str, item: &Item) -> bool {
     let mut names = item.path.names();
     components(glob)

@@ -13,11 +13,10 @@ use regex::bytes::Regex;
 use std::collections::HashMap;
 use std::path::PathBuf;
 
-/// Options that give an action, and those that name a file of actions.
 const OPTIONS: [&str; 4] = ["-action", "-log-action", "-true-action", "-false-action"];
 const FILES: [&str; 4] = ["-action-file", "-log-action-file", "-true-action-file", "-false-action-file"];
 
-/// Actions that place data, which packfs does by itself.
+/// Placement of data, which packfs decides itself.
 const PLACEMENT: [&str; 10] = [
     "fragment",
     "fragments",
@@ -31,7 +30,6 @@ const PLACEMENT: [&str; 10] = [
     "align",
 ];
 
-/// Cause of an empty directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Empty {
     All,
@@ -50,21 +48,17 @@ enum What {
     WithoutXattrs(Regex),
     OnlyXattrs(Regex),
     AddXattr(Vec<u8>, Vec<u8>),
-    /// A path, from the root or from the directory of the file.
+    /// Path from the root or from the directory of the file.
     Move(String),
 }
 
-/// All actions of a command line.
 #[derive(Debug, Default)]
 pub struct Actions(Vec<(What, Expression)>);
 
-/// Attributes that actions add, by path.
+/// Attributes by path.
 pub type Added = HashMap<ImagePath, Vec<(Vec<u8>, Vec<u8>)>>;
 
 impl Actions {
-    /// Reads the options.
-    ///
-    /// Errors: `Usage`, `Io`.
     pub fn of(given: &Given, users: &Ids, groups: &Ids) -> Result<Self> {
         let (names, mut actions) = (Names { users, groups }, Vec::new());
         let mut add = |text: &str| -> Result<()> {
@@ -87,9 +81,6 @@ impl Actions {
         Ok(Actions(actions))
     }
 
-    /// Applies them.
-    ///
-    /// Errors: those of building a tree.
     pub fn apply(&self, loaded: Loaded, sources: &[PathBuf]) -> Result<(Loaded, Added)> {
         let mut added = Added::new();
         if self.0.is_empty() {
@@ -112,7 +103,7 @@ impl Actions {
         Ok((changes.made(loaded)?, added))
     }
 
-    /// Moves what actions move; returns the former paths, by path.
+    /// Also returns the former paths, by path.
     fn moved(&self, loaded: Loaded, sources: &[PathBuf]) -> Result<(Loaded, HashMap<ImagePath, ImagePath>)> {
         let state = State::new(&loaded.tree, sources, Origins::default());
         let mut targets: HashMap<ImagePath, Vec<String>> = HashMap::new();
@@ -153,8 +144,8 @@ impl Actions {
             for (what, test) in &self.0 {
                 let node = state.items[at].node;
                 let kind = &state.tree.node(node).kind;
-                let (is_dir, is_symlink) =
-                    (*kind == NodeKind::Directory, matches!(kind, NodeKind::Symlink(_)));
+                let is_dir = *kind == NodeKind::Directory;
+                let is_symlink = matches!(kind, NodeKind::Symlink(_));
                 match what {
                     What::Owner(uid, gid) if state.holds(test, at) => {
                         let owner = &mut state.metas[node.index()].owner;
@@ -170,7 +161,7 @@ impl Actions {
         }
     }
 
-    /// Removes symbolic links first, so that those whose targets go are still there.
+    /// Removes symbolic links first, while their targets still exist.
     fn prune(&self, state: &mut State<'_>) {
         for links in [true, false] {
             for at in (1..state.items.len()).rev() {

@@ -1,18 +1,14 @@
-//! Android's map of blocks: a line for each file, its path and the blocks that hold its data, by
-//! which updates of a partition are computed.
+//! Android's map of blocks, used to compute updates of a partition: a line for each file with its
+//! path and the blocks of its data.
 
 use packfs::{Extent, ExtentFrom, InodeKind, OpenOptions, Opened, Result, ResultExt, Walked};
 use std::io::{BufWriter, Write};
 use std::ops::ControlFlow;
 use std::path::Path;
 
-/// Length of the blocks that are counted.
 const BLOCK: u64 = 4096;
 
-/// Writes the map of an image; `mount_point` is the directory that it will be mounted on. Files
-/// without blocks of their own have no line.
-///
-/// Errors: those of reading the image; `Io`.
+/// `mount_point` is that of the image. Files without separate blocks have no line.
 pub fn write(image: &Path, offset: u64, mount_point: &[u8], map: &Path) -> Result<()> {
     let opened = OpenOptions::new().offset(offset).outermost().open(image)?;
     let cannot = || format!("cannot write {map:?}");
@@ -38,7 +34,7 @@ fn shown(first: u64, last: u64) -> String {
     if first == last { first.to_string() } else { format!("{first}-{last}") }
 }
 
-/// Returns the first and last blocks of all runs of a file's stored data, in the order of the file.
+/// First and last block of each run, in the order of the file.
 fn ranges(opened: &Opened, walked: &Walked, len: u64) -> Result<Vec<(u64, u64)>> {
     let mut found: Vec<(u64, u64)> = Vec::new();
     opened.volume().extents(walked.id, 0..len, &mut |extent: Extent| {

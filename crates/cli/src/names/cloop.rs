@@ -29,17 +29,15 @@ const EXTRACT: &[Row] = &[
     acts("--convert-to-v2", Takes::Nothing),
 ];
 
-/// Best level, and the level of trying everything.
+/// Best level, and the level that tries all levels.
 const BEST: u32 = 9;
 const SMALLEST: u32 = 12;
 
-/// Returns a block size: bytes, or with K.
 fn block(text: &str) -> Result<u32> {
     let bytes = super::parse::size("block size", text)?;
     u32::try_from(bytes).map_err(|_| Error::usage(format!("block size {text} is too large")))
 }
 
-/// Runs create_compressed_fs.
 pub fn run_make(args: &[OsString]) -> Outcome {
     // Levels may be negative: -1 tries all, -2 takes the best of 7zip.
     let given = parse(&[MAKE], Style::Getopt, args)?;
@@ -58,7 +56,7 @@ pub fn run_make(args: &[OsString]) -> Outcome {
     let spool = spooled(&source, given.last("-f").map(Path::new))?;
     let source = spool.as_ref().map_or(source.as_path(), |file| file.path());
     let teller = Teller::new(if given.has("-q") { Form::Silent } else { Form::Bar });
-    // The parts of an image that is split are written when it is complete.
+    // A split image is divided once it is complete.
     let header = given.last("-S").map(Path::new);
     let whole = header.map(|_| tempfile::NamedTempFile::new().or_io(|| "cannot create a temporary file"));
     let whole = whole.transpose()?;
@@ -81,12 +79,11 @@ pub fn run_make(args: &[OsString]) -> Outcome {
     }
 }
 
-/// Place of the number of blocks, big-endian, and of the offsets behind it, one more than blocks.
+/// Offset of the number of blocks, big-endian; the offsets of blocks follow, one more than blocks.
 const BLOCKS_AT: u64 = 132;
 const OFFSETS_AT: u64 = 136;
 
-/// Writes header and offsets of an image of version 2 to a file of their own, and the blocks to
-/// another, which may be standard output.
+/// Requires version 2. `blocks` may be standard output.
 fn split(image: &Path, header: &Path, blocks: &Path) -> Result<()> {
     let cannot = || "cannot read a temporary file";
     let mut whole = std::fs::File::open(image).or_io(cannot)?;
@@ -100,15 +97,15 @@ fn split(image: &Path, header: &Path, blocks: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Creates a file; `-` is standard output.
 fn created(path: &Path) -> Result<std::fs::File> {
-    match path == Path::new("-") {
-        true => report::stdout_bytes(),
-        false => std::fs::File::create(path).or_io(|| format!("cannot create {path:?}")),
+    if path == Path::new("-") {
+        report::stdout_bytes()
+    } else {
+        std::fs::File::create(path).or_io(|| format!("cannot create {path:?}"))
     }
 }
 
-/// Returns source, target, and the block size of the old form `INFILE BLOCKSIZE > OUTFILE`.
+/// Source, target, and the block size of the old form `INFILE BLOCKSIZE > OUTFILE`.
 fn operands(given: &Given) -> Result<(PathBuf, PathBuf, Option<u32>)> {
     let stdout = PathBuf::from("-");
     match &given.operands[..] {
@@ -122,7 +119,7 @@ fn operands(given: &Given) -> Result<(PathBuf, PathBuf, Option<u32>)> {
     }
 }
 
-/// Copies standard input to a temporary file; `near` names the file that the tool would use.
+/// `near` is the file that the tool would use.
 fn spooled(source: &Path, near: Option<&Path>) -> Result<Option<tempfile::NamedTempFile>> {
     if source != Path::new("-") {
         return Ok(None);
@@ -138,7 +135,6 @@ fn spooled(source: &Path, near: Option<&Path>) -> Result<Option<tempfile::NamedT
     Ok(Some(file))
 }
 
-/// Runs extract_compressed_fs.
 pub fn run_extract(args: &[OsString]) -> Outcome {
     let given = parse(&[EXTRACT], Style::Getopt, args)?;
     if given.has("-h") {

@@ -5,8 +5,8 @@ use super::usage;
 use crate::out::Outcome;
 use crate::out::report;
 use packfs::composefs::{Escape, dump_where, escape, missing, objects};
-use packfs::integrity::{FsVerityOptions, fs_verity_digest, to_hex};
-use packfs::{Error, FileImage, ImagePath, InodeKind, Opened, Result, ResultExt, Silent};
+use packfs::integrity::{FsVerityOptions, fs_verity_digest};
+use packfs::{Error, FileImage, ImagePath, InodeKind, Opened, Result, ResultExt, Silent, to_hex};
 use std::collections::{BTreeSet, HashSet};
 use std::ffi::{OsStr, OsString};
 use std::io::{BufWriter, Write};
@@ -16,7 +16,6 @@ use std::process::ExitCode;
 
 const ROWS: &[Row] = &[acts("--basedir", Takes::One), acts("--filter", Takes::One)];
 
-/// Runs composefs-info.
 pub fn run(args: &[OsString]) -> Outcome {
     let given = parse(&[ROWS], Style::Getopt, args)?;
     let (command, paths) = match given.operands.split_first() {
@@ -47,7 +46,7 @@ pub fn run(args: &[OsString]) -> Outcome {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Names of the root that are shown; all if there are none.
+/// Names in the root; empty for all.
 struct Filter(Vec<Vec<u8>>);
 
 impl Filter {
@@ -74,7 +73,6 @@ fn measure(path: &Path, out: &mut dyn Write) -> Result<()> {
     writeln!(out, "{}", to_hex(&digest)).or_io(report::cannot_write)
 }
 
-/// Prints a line for each name, with the object or the target behind it.
 fn list(opened: &Opened, filter: &Filter, out: &mut dyn Write) -> Result<()> {
     let mut seen = HashSet::new();
     for walked in opened.walk() {

@@ -18,10 +18,9 @@ const ROWS: &[Row] = &[
     acts("-h --help", Takes::Nothing),
 ];
 
-/// Codecs in the order of their numbers in btrfs; reserved space comes last.
+/// Order of btrfs's numbers; reserved space comes last.
 const ORDER: [&str; 4] = ["none", "zlib", "lzo", "zstd"];
 
-/// Runs compsize.
 pub fn run(args: &[OsString]) -> Outcome {
     let given = parse(&[ROWS], Style::Getopt, args)?;
     if given.has("-h") || given.operands.is_empty() {
@@ -29,7 +28,9 @@ pub fn run(args: &[OsString]) -> Outcome {
         report::aside(format_args!("Usage: compsize [options] file-or-dir1 [file-or-dir2 ...]\n\n{options}"));
         return Ok(ExitCode::from(u8::from(!given.has("-h"))));
     }
-    let (mounts, mut count, mut sources) = (table::read()?, CompressionCount::default(), Vec::new());
+    let mounts = table::read()?;
+    let mut count = CompressionCount::default();
+    let mut sources = Vec::new();
     for path in &given.operands {
         let source = measured(Path::new(path), &mounts)?;
         let known = sources.iter().position(|known| *known == source.devices);
@@ -65,7 +66,7 @@ pub fn run(args: &[OsString]) -> Outcome {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Finds the files below a path of a mounted btrfs, or in an image.
+/// `path` is in a mounted btrfs, or an image.
 fn measured(path: &Path, mounts: &[table::Mounted]) -> Result<Measured> {
     if let Some(mounted) = Measured::mounted(path, mounts)? {
         return Ok(mounted);
@@ -89,7 +90,7 @@ fn row(given: &Given, out: &mut Out, name: &str, figures: &CodecUse) -> Result<(
     line(out, [name.to_owned(), format!("{percent:>3}%"), disk, uncompressed, referenced])
 }
 
-/// Returns a length with up to four digits and a unit.
+/// Has up to four digits and a unit.
 fn human(mut bytes: u64) -> String {
     let mut units = "BKMGTPE".chars().peekable();
     while bytes >= 10 * 1024 {

@@ -43,10 +43,8 @@ const CHECK: &[Row] = &[
     acts("-x", Takes::One),
 ];
 
-/// Bytes of a name in the superblock.
 const NAME_LEN: usize = 16;
 
-/// Exit codes of fsck.cramfs.
 const UNCORRECTED: u8 = 4;
 
 fn answered(name: &str, given: &Given, rows: &[Row]) -> Result<bool> {
@@ -64,7 +62,7 @@ fn answered(name: &str, given: &Given, rows: &[Row]) -> Result<bool> {
     Ok(given.has("-V") || given.has("-h"))
 }
 
-/// Returns as much of a name as a superblock holds, with a warning if that is not all.
+/// Warns if the name is truncated.
 fn cut(name: &str) -> &str {
     let kept = &name[..name.floor_char_boundary(NAME_LEN)];
     if kept.len() < name.len() {
@@ -75,7 +73,6 @@ fn cut(name: &str) -> &str {
     kept
 }
 
-/// Runs mkfs.cramfs or mkcramfs.
 pub fn run_make(name: &str, args: &[OsString]) -> Outcome {
     let given = parse(&[MAKE], Style::Getopt, args)?;
     if answered(name, &given, MAKE)? {
@@ -118,13 +115,13 @@ pub fn run_make(name: &str, args: &[OsString]) -> Outcome {
         block_size: given.number("-b")?,
         options,
         made_at: MadeAt::Seconds(0),
-        // Only warnings, unless -E asks for more.
+        // Only warnings, unless -E is given.
         lossy: !given.has("-E"),
         ..PackOptions::default()
     };
     let teller = Teller::new(Form::Bar);
     let pack = || {
-        // Owners of a device table stay.
+        // Owners of a device table are kept.
         let owner = given.has("-q").then_some(0);
         let mut shape = Shape { uid: owner, gid: owner, ..Shape::default() };
         given.all("-D").try_for_each(|table| shape.additions.add_file(Path::new(table)))?;
@@ -143,7 +140,6 @@ pub fn run_make(name: &str, args: &[OsString]) -> Outcome {
     }
 }
 
-/// Runs fsck.cramfs.
 pub fn run_check(args: &[OsString]) -> Outcome {
     let given = parse(&[CHECK], Style::Getopt, args)?;
     if answered("fsck.cramfs", &given, CHECK)? {

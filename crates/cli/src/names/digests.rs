@@ -9,55 +9,51 @@ use packfs::{
 };
 use sha2::{Digest, Sha256};
 
-/// Name of the attribute, unless another one is given: Linux does not list it.
+/// Default name of the attribute, which Linux does not list.
 const NAME: &str = "erofs.fingerprint.v1";
 
-/// Beginning of each value, which a SHA-256 follows as 32 bytes.
+/// Prefix of each value; 32 bytes of a SHA-256 follow.
 const ALGORITHM: &[u8] = b"sha256:";
 
-/// Bytes read at a time.
 const PART_LEN: u64 = 1 << 20;
 
-/// Zeros of a hole that are hashed at a time.
 const ZEROS_LEN: usize = 64 << 10;
 
-/// Most bytes of a file's holes, which cost no space in an image, but time to hash.
+/// Limit of a file's holes, which take no space in an image, but time to hash.
 const HOLES_LEN_MAX: u64 = 1 << 40;
 
-/// Returns the name of the attribute for the value of `--xattr-inode-digest`.
+/// `value` is that of `--xattr-inode-digest`.
 pub fn name_of(value: &str) -> &str {
     if value.is_empty() { NAME } else { value }
 }
 
-/// Reads all files, and gives each that is not empty the attribute.
-///
-/// Errors: those of the source; `Cancelled`.
+/// Empty files get no attribute.
 pub fn added(loaded: Loaded, name: &str, progress: &dyn Progress) -> Result<Loaded> {
     let contents = loaded.contents.clone();
     trees::edited(loaded, true, |path, node, edit| {
-        if let NodeKind::File { len: len @ 1.., content } = node.kind {
+        if let (&NodeKind::File { len: len @ 1.., content }, false) = (&node.kind, edit.is_link) {
             let digest = digest(&*contents, content, len, progress);
-            let digest = digest.map_err(|error| match contents.names_files() {
-                true => error,
-                false => error.at(format!("{path:?}")),
-            })?;
+            let digest =
+                digest.map_err(
+                    |error| if contents.names_files() { error } else { error.at(format!("{path:?}")) },
+                )?;
             edit.xattrs.insert(name.into(), [ALGORITHM, &digest].concat());
         }
         Ok(true)
     })
 }
 
-/// Compares all files that are not empty with the digests that the image records, and reports those
-/// that differ or cannot be read. Files without a digest are told on standard error.
+/// Reports files whose digest differs or that cannot be read. Files without a digest are reported
+/// on standard error; empty files are skipped.
 ///
-/// Errors: `Failed` if the image records no digests; `Io`; `Cancelled`.
+/// Errors: `Failed` if the image has no digests.
 pub fn compared(
     opened: &Opened,
     loaded: &LoadedVolume,
     progress: &dyn Progress,
     found: &mut dyn FnMut(Finding),
 ) -> Result<()> {
-    if !opened.volume().records_digests() {
+    if opened.volume().digests().is_none() {
         let hint = "mkfs.erofs --xattr-inode-digest records them";
         return Err(Error::failed("image has no inode digest xattrs").hint(hint));
     }
@@ -78,14 +74,14 @@ fn finding(path: &ImagePath, fault: String) -> Finding {
     Finding { severity: Severity::Error, place: format!("{path:?}"), fault }
 }
 
-/// Returns the fault of a file, if its digest is not the recorded one.
 fn verdict(
     opened: &Opened,
     file: Wanted,
     path: &ImagePath,
     progress: &dyn Progress,
 ) -> Result<Option<&'static str>> {
-    let Some(value) = opened.volume().recorded_digest(file.id)? else {
+    let digests = opened.volume().digests();
+    let Some(value) = digests.map_or(Ok(None), |digests| digests.recorded_digest(file.id))? else {
         report::note(format_args!("<W> erofs: {path:?}: no digest xattr, skipped"));
         return Ok(None);
     };

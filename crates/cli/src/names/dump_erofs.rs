@@ -2,12 +2,14 @@
 
 use super::erofs_extents::{self, Index};
 use super::fsck_erofs::{open, path_of};
-use super::mkfs_erofs::{EROFS_UTILS, uuid_text};
+use super::mkfs_erofs::EROFS_UTILS;
 use super::parse::{Given, Row, Style, Takes, acts, parse};
 use super::usage;
 use super::when::Clock;
 use crate::out::{Outcome, report};
-use packfs::{DirCursor, Error, FileType, ImagePath, InodeId, InodeKind, Opened, Result, ResultExt};
+use packfs::{
+    DirCursor, Error, FileType, ImagePath, InodeId, InodeKind, Opened, Result, ResultExt, uuid_text,
+};
 use std::ffi::OsString;
 use std::ops::ControlFlow;
 use std::os::unix::ffi::OsStrExt;
@@ -29,7 +31,7 @@ const ROWS: &[Row] = &[
     acts("--no-sbcrc", Takes::Nothing),
 ];
 
-/// Names of compatible features by their bits, with the Linux version that reads them.
+/// Bit, name, and the Linux version that supports the feature.
 const COMPATIBLE: [(u32, &str); 6] = [
     (1, "sb_csum"),
     (2, "mtime"),
@@ -39,7 +41,7 @@ const COMPATIBLE: [(u32, &str); 6] = [
     (32, "ishare_xattrs"),
 ];
 
-/// The same of incompatible features, with the Linux version that reads them.
+/// Bit, name, and the Linux version that supports the feature.
 const INCOMPATIBLE: [(u32, &str, (u32, u32)); 11] = [
     (1, "lz4_0padding", (5, 4)),
     (2, "compr_cfgs", (5, 13)),
@@ -54,11 +56,10 @@ const INCOMPATIBLE: [(u32, &str, (u32, u32)); 11] = [
     (256, "metabox", (6, 17)),
 ];
 
-/// Compressors by their bits in `available_compr_algs`, with the Linux version that reads them.
+/// Bit of `available_compr_algs`, name, and the Linux version that supports the compressor.
 const COMPRESSORS: [(u16, &str, (u32, u32)); 4] =
     [(1, "lz4", (0, 0)), (2, "lzma", (5, 16)), (4, "deflate", (6, 6)), (8, "zstd", (6, 10))];
 
-/// Runs dump.erofs.
 pub fn run(args: &[OsString]) -> Outcome {
     let given = parse(&[ROWS], Style::Getopt, args)?;
     if given.has("-V") {
@@ -94,7 +95,7 @@ struct Dump {
     opened: Opened,
 }
 
-/// Bytes of the superblock (`struct erofs_super_block`).
+/// `struct erofs_super_block`.
 struct Raw([u8; 144]);
 
 impl Raw {
@@ -113,7 +114,7 @@ impl Raw {
     fn uuid(&self) -> String {
         let mut bytes = [0; 16];
         bytes.copy_from_slice(&self.0[48..64]);
-        uuid_text(bytes)
+        uuid_text(&bytes)
     }
 
     fn is_48bit(&self) -> bool {
@@ -121,7 +122,6 @@ impl Raw {
     }
 }
 
-/// Fields of an inode that only this format has.
 struct RawInode {
     layout: u16,
     isize: u32,
@@ -129,7 +129,6 @@ struct RawInode {
     stored: Option<u64>,
     /// `i_u`: the first block, the format of chunks, or the count of blocks.
     start: u64,
-    /// Offset of data that follow the inode.
     behind: u64,
 }
 
@@ -195,7 +194,7 @@ impl Dump {
         Ok(lines.chain(version).map(|(name, value)| format!("{name:46}{value}\n")).collect())
     }
 
-    /// Reads the inode of a node number, where inodes are not compressed.
+    /// Only if inodes are not compressed.
     fn raw_inode(&self, nid: u64) -> Result<RawInode> {
         let raw = self.raw()?;
         let block = 1_u64 << raw.0[12].min(16);
@@ -214,7 +213,7 @@ impl Dump {
             xattr_size,
             start: u64::from(count),
             behind: at.saturating_add(u64::from(isize + xattr_size)),
-            // Compressed files count their blocks.
+            // Compressed files store their number of blocks.
             stored: matches!(layout, 1 | 3).then(|| u64::from(count).saturating_mul(block)),
         })
     }
@@ -254,7 +253,7 @@ impl Dump {
         out.finish()
     }
 
-    /// Returns the length of a directory: its names, `.`, and `..`.
+    /// Sum of its names, `.`, and `..`.
     fn len(&self, id: InodeId, kind: InodeKind) -> Result<u64> {
         Ok(match kind {
             InodeKind::File { len } => len,
@@ -294,7 +293,7 @@ impl Dump {
         let raw = self.raw_inode(id.0)?;
         let len = self.len(id, inode.kind)?;
         let stored = raw.stored.unwrap_or(len);
-        // Of nothing, C divides zero by zero.
+        // Without data, C divides zero by zero.
         let ratio = match len {
             0 => "-nan".to_owned(),
             len => format!("{:.2}", (stored as f64 * 100.0) / len as f64),
@@ -388,21 +387,19 @@ impl Dump {
     }
 }
 
-/// Most lengths that are told apart: powers of two from 1 KiB on.
+/// Classes of lengths: powers of two from 1 KiB on.
 const LENGTHS: usize = 17;
 
-/// Endings of names that are told apart.
 const ENDINGS: [&str; 10] =
     [".txt", ".so", ".xml", ".apk", ".odex", ".vdex", ".oat", ".rc", ".otf", "others"];
 
-/// Counts of all names of an image.
 #[derive(Default)]
 struct Statistics {
     types: [u64; 7],
     original: u64,
     stored: u64,
     compressed: u64,
-    /// Set if tails of files are in an inode of their own.
+    /// Set if there is a packed inode for tails.
     packed: bool,
     lengths: [u64; LENGTHS],
     stored_lengths: [u64; LENGTHS],
@@ -431,7 +428,7 @@ impl Statistics {
         self.original = self.original.saturating_add(len);
         self.lengths[length_row(len)] += 1;
         self.add_stored(stored.unwrap_or(len));
-        // The tool takes the beginning of an ending for it.
+        // The tool compares only the beginning of an extension.
         let ending = name.iter().rposition(|&byte| byte == b'.').map(|at| &name[at..]);
         let known = ENDINGS[..ENDINGS.len() - 1]
             .iter()

@@ -1,22 +1,22 @@
-//! Programs that processors execute in place, for mkcramfs.
+//! Executables that run in place, for mkcramfs.
 
 use packfs::source::Loaded;
 use packfs::{ContentReader, Error, NodeKind, Result};
 
-/// Beginning of a program of 32 bits, up to the byte that tells its byte order.
+/// 32-bit ELF, up to the byte order.
 const MAGIC: &[u8] = b"\x7fELF\x01";
 
-/// Length of the header, and of an entry of the table of segments.
+/// Header, and entry of the program header table.
 const HEADER_LEN: u64 = 52;
 const SEGMENT_LEN: u64 = 32;
 
-/// Type of a segment that is loaded, and the flag of one that is written to.
+/// PT_LOAD and PF_W.
 const PT_LOAD: u32 = 1;
 const PF_W: u32 = 2;
 
-/// Returns the paths of all programs of 32 bits with a segment that is loaded and not written to.
+/// Paths of all 32-bit executables with a segment that is loaded and not writable.
 ///
-/// Errors: those of the source; `Usage` for a path that is not UTF-8.
+/// Errors: `Usage` for a path that is not UTF-8.
 pub fn programs(loaded: &Loaded) -> Result<Vec<String>> {
     let mut found = Vec::new();
     let mut walk = loaded.tree.walk();
@@ -39,7 +39,7 @@ fn is_program(reader: &mut dyn ContentReader, len: u64) -> Result<bool> {
         let word = bytes.get(at..).and_then(|rest| rest.first_chunk()).copied().unwrap_or_default();
         if is_big { u32::from_be_bytes(word) } else { u32::from_le_bytes(word) }
     };
-    // Type, machine, and version stand before it; the count is a half word.
+    // Type, machine, and version precede it; the count is a half word.
     let table_at = u64::from(word(&header, 28));
     let count = u64::from(if is_big { word(&header, 42) & 0xffff } else { word(&header, 44) & 0xffff });
     if !header.starts_with(MAGIC) || table_at + count * SEGMENT_LEN > len {

@@ -1,5 +1,5 @@
-//! The extents of an inode, as `dump.erofs -e` prints them: those of the index on disk, not of what
-//! is read.
+//! Extents of an inode, as `dump.erofs -e` prints them: those of the index on disk, not those that
+//! are read.
 
 use packfs::{Extent, ExtentFrom, InodeId, Opened, Result};
 use std::collections::HashSet;
@@ -10,24 +10,18 @@ const PLAIN: u16 = 0;
 const INLINE: u16 = 2;
 const CHUNKS: u16 = 4;
 
-/// Bits of the format of chunks that are the logarithm of their length in blocks.
+/// Logarithm of the chunk length in blocks.
 const CHUNK_BITS: u32 = 0x1f;
 
-/// Fields of an inode that say where its data are.
 pub struct Index {
-    /// Layout of data.
     pub layout: u16,
-    /// Length.
     pub len: u64,
     /// `i_u`: the first block, or the format of chunks.
     pub start: u64,
-    /// Offset of data that follow the inode.
     pub behind: u64,
-    /// Block size.
     pub block: u64,
 }
 
-/// A line: bytes of the file, and bytes of the image.
 struct Row {
     from: u64,
     len: u64,
@@ -35,9 +29,6 @@ struct Row {
     stored: u64,
 }
 
-/// Returns the list of an inode.
-///
-/// Errors: those of reading the index.
 pub fn list(opened: &Opened, id: InodeId, index: &Index, name: &str) -> Result<String> {
     let rows = match index.layout {
         PLAIN | INLINE => index.flat(),
@@ -66,7 +57,7 @@ impl Index {
     }
 }
 
-/// Chunks have their whole length, also behind the end of the file.
+/// Chunks have their whole length, also beyond the end of the file.
 fn chunks(opened: &Opened, id: InodeId, index: &Index) -> Result<Vec<Row>> {
     let bits = u32::try_from(index.start & u64::from(CHUNK_BITS)).unwrap_or(CHUNK_BITS);
     let chunk = index.block.checked_shl(bits).filter(|len| *len > 0).unwrap_or(u64::MAX);
@@ -88,7 +79,7 @@ fn chunks(opened: &Opened, id: InodeId, index: &Index) -> Result<Vec<Row>> {
     Ok(rows)
 }
 
-/// Clusters; what lies in the packed inode has no place of its own.
+/// Data in the packed inode has no separate location.
 fn compressed(opened: &Opened, id: InodeId, index: &Index) -> Result<Vec<Row>> {
     let packed = packed_blocks(opened)?;
     let mut rows: Vec<Row> = Vec::new();
@@ -104,11 +95,11 @@ fn compressed(opened: &Opened, id: InodeId, index: &Index) -> Result<Vec<Row>> {
             ExtentFrom::Block { block, .. } => {
                 add(&mut rows, Row { from, len, at: block.offset, stored: u64::from(block.stored_len) });
             }
-            // Beside the inode.
+            // Inline data.
             ExtentFrom::Stored(at) if at % index.block != 0 => {
                 add(&mut rows, Row { from, len, at, stored: len });
             }
-            // Clusters of a block each, which are not compressed.
+            // One uncompressed cluster per block.
             ExtentFrom::Stored(at) => {
                 for done in (0..len).step_by(usize::try_from(index.block).unwrap_or(usize::MAX)) {
                     let len = index.block.min(len - done);
@@ -123,7 +114,7 @@ fn compressed(opened: &Opened, id: InodeId, index: &Index) -> Result<Vec<Row>> {
     Ok(rows)
 }
 
-/// Adds a part of a file to the row of the same cluster, or as a row of its own.
+/// Extends the row of the same cluster.
 fn add(rows: &mut Vec<Row>, row: Row) {
     match rows.last_mut().filter(|last| (last.at, last.stored) == (row.at, row.stored)) {
         Some(last) => last.len = last.len.saturating_add(row.len),
@@ -131,7 +122,6 @@ fn add(rows: &mut Vec<Row>, row: Row) {
     }
 }
 
-/// Returns the places of the blocks of the packed inode.
 fn packed_blocks(opened: &Opened) -> Result<HashSet<u64>> {
     let mut found = HashSet::new();
     if let Some((id, len)) = opened.volume().packed_stream() {

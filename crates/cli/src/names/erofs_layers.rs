@@ -1,5 +1,5 @@
-//! Images of mkfs.erofs whose data stay in other files: an index of an archive, and one image over
-//! several.
+//! Images of mkfs.erofs whose data stays in other files: an index of an archive, and an image
+//! stacked over several.
 
 use super::parse::Given;
 use super::teller::Teller;
@@ -14,24 +14,21 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tempfile::NamedTempFile;
 
-/// Length of blocks of an index, in bytes: data of archives start at multiples of it.
+/// Block length of an index, in bytes: data in archives is aligned to it.
 const TAR_BLOCK: &str = "512";
 
 /// Options that do not concern data.
 const OF_IMAGES: [&str; 4] = ["uuid", "label", "checksum", "xattr-filter"];
-/// Those of an index, whose metadata is packed.
+/// Indexes have packed metadata.
 const OF_INDEXES: [&str; 5] = ["48bit", "digest-xattr", "dot-omitted", "times", "prefixes"];
 
-/// An archive as a file.
 pub enum Archive {
-    /// A file that stays.
     File(PathBuf),
-    /// A copy of what came by a pipe, or was decoded.
+    /// A copy of a pipe, or decoded.
     Copy(NamedTempFile),
 }
 
 impl Archive {
-    /// Copies a stream.
     pub fn copied(mut from: impl Read) -> Result<Self> {
         let cannot = || "cannot copy the archive to a temporary file";
         let mut copy = NamedTempFile::new_in(packfs::temporary_folder()).or_io(cannot)?;
@@ -40,7 +37,6 @@ impl Archive {
         Ok(Archive::Copy(copy))
     }
 
-    /// Returns its path.
     pub fn path(&self) -> &Path {
         match self {
             Archive::File(path) => path,
@@ -49,7 +45,7 @@ impl Archive {
     }
 }
 
-/// Packs the metadata of an archive, which becomes the device of the image.
+/// The archive becomes the device of the image.
 pub fn indexed(
     archive: &Archive,
     image: &Path,
@@ -72,7 +68,6 @@ pub fn indexed(
     report.map_err(|error| error.hint("--tar=f packs the archive with its data"))
 }
 
-/// Returns true if all sources are EROFS images.
 pub fn are_images(sources: &[PathBuf]) -> bool {
     let is_image = |path: &PathBuf| {
         let is_file = File::open(path).and_then(|file| file.metadata()).is_ok_and(|found| !found.is_dir());
@@ -82,7 +77,7 @@ pub fn are_images(sources: &[PathBuf]) -> bool {
     !sources.is_empty() && sources.iter().all(is_image)
 }
 
-/// Puts images over each other; their data stay there, and they become devices of the new one.
+/// The images become devices of the new one.
 pub fn merged(
     given: &Given,
     image: &Path,

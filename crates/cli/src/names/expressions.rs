@@ -9,7 +9,6 @@ use regex::bytes::Regex;
 /// Most expressions inside expressions.
 const DEPTH_MAX: u32 = 64;
 
-/// A word or a sign.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Token {
     Open,
@@ -32,7 +31,6 @@ const SIGNS: [(&str, Token); 7] = [
     ("@", Token::At),
 ];
 
-/// Number that a test compares with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Range {
     Less(u64),
@@ -42,7 +40,6 @@ pub enum Range {
 }
 
 impl Range {
-    /// True if the number is in the range.
     pub fn has(self, number: u64) -> bool {
         match self {
             Range::Less(limit) => number < limit,
@@ -53,7 +50,6 @@ impl Range {
     }
 }
 
-/// Number of a file that a test reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Figure {
     FileSize,
@@ -87,7 +83,6 @@ const FIGURES: [(&str, Figure); 13] = [
     ("dircount", Figure::Entries),
 ];
 
-/// Permissions that a test asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Permissions {
     Exactly(u16),
@@ -95,7 +90,6 @@ pub enum Permissions {
     Any(u16),
 }
 
-/// A condition.
 #[derive(Clone, Debug)]
 pub enum Expression {
     And(Box<Expression>, Box<Expression>),
@@ -109,42 +103,34 @@ pub enum Expression {
     Number(Figure, Range),
     Type(FileType),
     Permissions(Permissions),
-    /// A symbolic link leads to a file of the image.
+    /// The target of a symbolic link exists in the image.
     Exists,
-    /// A symbolic link has an absolute target.
+    /// The target of a symbolic link is absolute.
     Absolute,
-    /// The same for the file that a symbolic link leads to.
+    /// Condition of a symbolic link's target.
     AtTarget(Box<Expression>),
-    /// The same for the file at a path.
+    /// Condition of the file at a path.
     AtPath(String, Box<Expression>),
-    /// The same with the metadata of the file of this machine that a symbolic link leads to.
+    /// Condition with the metadata of a symbolic link's target on this machine.
     AtHost(Box<Expression>),
-    /// The program `file` describes it so.
+    /// Matches the description of the program `file`.
     File(Regex),
-    /// A command of the shell succeeds.
+    /// A shell command succeeds.
     Program(String),
 }
 
-/// An action as it is typed.
 #[derive(Debug)]
 pub struct Typed {
-    /// Its name.
     pub name: String,
-    /// Its arguments.
     pub arguments: Vec<String>,
-    /// Files that it is for.
     pub expression: Expression,
 }
 
-/// Names of users and groups.
 pub struct Names<'a> {
     pub users: &'a Ids,
     pub groups: &'a Ids,
 }
 
-/// Parses an action.
-///
-/// Errors: `Usage`.
 pub fn parse(text: &str, names: &Names<'_>) -> Result<Typed> {
     let mut parser = Parser::new(text, names, 0)?;
     let Some(Token::Word(name)) = parser.next() else { return Err(parser.wrong("an action")) };
@@ -161,7 +147,7 @@ struct Parser<'a> {
     text: &'a str,
     names: &'a Names<'a>,
     tokens: std::iter::Peekable<std::vec::IntoIter<Token>>,
-    /// Set where no tree is there to look at.
+    /// Set if no tree exists yet.
     excludes: bool,
     depth: u32,
 }
@@ -234,7 +220,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Reads tests and operators, which have no precedence, up to a bracket or the end.
+    /// Operators have no precedence. Ends at a bracket or the end.
     fn expression(&mut self, is_inner: bool) -> Result<Expression> {
         self.depth += 1;
         if self.depth > DEPTH_MAX {
@@ -330,7 +316,6 @@ impl<'a> Parser<'a> {
         })
     }
 
-    /// Parses an expression that is the argument of a test.
     fn inner(&self, text: &str) -> Result<Expression> {
         Parser::new(text, self.names, self.depth)?.expression(false)
     }

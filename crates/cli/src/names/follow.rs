@@ -1,28 +1,25 @@
-//! Names of unsquashfs and sqfscat, with the symbolic links on their way.
+//! Path arguments of unsquashfs and sqfscat, with symbolic links in them.
 
 use super::globs::{Kind, Pattern};
 use packfs::{Error, ImagePath, NodeId, NodeKind, Result, Tree};
 
-/// Links on the way to one file.
+/// Most links of one path.
 const LINKS_MAX: usize = 64;
 
-/// Names on all ways together, which links and patterns multiply.
+/// Most names of all paths together, which links and patterns multiply.
 const STEPS_MAX: u32 = 1 << 20;
 
-/// Files that a name leads to.
 #[derive(Debug, Default)]
 pub struct Followed {
-    /// Paths without links.
     pub ends: Vec<ImagePath>,
-    /// Links on the ways to them.
     pub links: Vec<ImagePath>,
-    /// Set if a way leads to nothing.
+    /// Set if a path does not exist.
     pub is_broken: bool,
 }
 
-/// Follows a name, whose parts are patterns, from the root.
+/// Parts of `name` are patterns.
 ///
-/// Errors: `Usage` for an invalid expression, and for names without end.
+/// Errors: `Usage` for an invalid expression, and for too many names.
 pub fn followed(tree: &Tree, name: &[u8], kind: Kind) -> Result<Followed> {
     let mut follower = Follower { tree, found: Followed::default(), steps: 0 };
     let parts = name.split(|&byte| byte == b'/').filter(|part| !part.is_empty()).map(|part| match part {
@@ -40,13 +37,11 @@ struct Follower<'t> {
     steps: u32,
 }
 
-/// A way as far as it is walked.
 #[derive(Clone)]
 struct Way {
     dir: NodeId,
-    /// Parts that follow, the next one last.
+    /// Remaining parts, the next one last.
     rest: Vec<Pattern>,
-    /// Links that were followed.
     links: Vec<ImagePath>,
 }
 
@@ -85,7 +80,7 @@ impl Follower<'_> {
                 NodeKind::Directory => way.dir = node,
                 NodeKind::Symlink(target) => {
                     way.links.push(path);
-                    // Absolute targets lead out of the image.
+                    // Absolute targets lead outside the image.
                     if target.starts_with(b"/") || way.links.len() > LINKS_MAX {
                         return self.lost();
                     }

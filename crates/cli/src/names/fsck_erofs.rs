@@ -41,7 +41,6 @@ const ROWS: &[Row] = &[
     ignored("-a -A -y", Takes::Nothing),
 ];
 
-/// Options of extraction alone.
 const EXTRACTION: [&str; 8] = [
     "--force",
     "--overwrite",
@@ -53,10 +52,9 @@ const EXTRACTION: [&str; 8] = [
     "--no-preserve-perms",
 ];
 
-/// Level of messages from which the tool prints what went well.
+/// Message level from which the tool reports success.
 const INFO: u8 = 3;
 
-/// Runs fsck.erofs.
 pub fn run(args: &[OsString]) -> Outcome {
     let given = parse(&[ROWS], Style::Getopt, args)?;
     if given.has("-V") {
@@ -103,9 +101,7 @@ pub fn run(args: &[OsString]) -> Outcome {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Opens the image of a command line.
-///
-/// Errors: those of opening; `Usage` without an image.
+/// Errors: `Usage` without an image.
 pub fn open(given: &Given) -> Result<Opened> {
     let [image] = &given.operands[..] else { return Err(Error::usage("missing argument: IMAGE")) };
     let offset = given.text("--offset")?.map(|text| size("--offset", text)).transpose()?.unwrap_or(0);
@@ -120,16 +116,13 @@ pub fn open(given: &Given) -> Result<Opened> {
     }
 }
 
-/// Returns the path of an inode.
-///
-/// Errors: `NotFound`.
 pub fn path_of(opened: &Opened, id: InodeId) -> Result<ImagePath> {
     let found = opened.walk().filter_map(Result::ok).find(|entry| entry.id == id).map(|entry| entry.path);
     found.ok_or_else(|| Error::not_found(format!("failed to get inode (nid: {})", id.0)))
 }
 
-/// Checks and extracts; returns the number of faults. Data are decoded where they are extracted,
-/// with `--extract` alone, and to be compared with digests.
+/// Returns the number of faults. Data is decoded if extracted, with `--extract` alone, or to be
+/// compared with digests.
 fn checked(given: &Given, opened: &Opened, target: Option<&Path>, teller: &Teller) -> Result<u64> {
     let mut count = 0;
     let mut found = |finding: packfs::Finding| {
@@ -166,7 +159,7 @@ fn checked(given: &Given, opened: &Opened, target: Option<&Path>, teller: &Telle
     Ok(count + met)
 }
 
-/// Returns the last of the options that switch something, or the default.
+/// The last of these options decides.
 fn switched(given: &Given, on: [&str; 2], off: [&str; 2], default: bool) -> bool {
     let is_meant = |name: &str| on.contains(&name) || off.contains(&name);
     let last = given.options.iter().rev().find(|(name, _)| is_meant(name));
@@ -211,7 +204,7 @@ fn extract(
     Ok(())
 }
 
-/// Takes the bits of the umask from all permissions.
+/// Clears the bits of the umask.
 fn masked(loaded: LoadedVolume) -> Result<LoadedVolume> {
     let kept = selected::kept_by_umask();
     selected::selected(loaded, |_, node, edit| {

@@ -9,9 +9,6 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::process::ExitCode;
 
-/// Names of the tools of this file.
-pub const NAMES: [&str; 5] = ["squashfuse", "squashfuse_ll", "snapfuse", "erofsfuse", "mount.erofs"];
-
 const ROWS: &[Row] = &[
     acts("-h --help", Takes::Nothing),
     acts("-V --version", Takes::Nothing),
@@ -35,7 +32,7 @@ const MOUNT_ROWS: &[Row] = &[
     refused("--reattach --disconnect", Takes::Nothing, "packfs mount serves an image without a block device"),
 ];
 
-/// FUSE options that change nothing for the reader of an image.
+/// FUSE options without effect on a read-only filesystem.
 const IGNORED: [&str; 15] = [
     "debug",
     "clone_fd",
@@ -54,7 +51,7 @@ const IGNORED: [&str; 15] = [
     "umask",
 ];
 
-/// Prints help or the version; every other command line is translated before it comes here.
+/// Prints help or the version; all other command lines are translated by [`arguments`].
 pub fn run(name: &str, args: &[OsString]) -> Outcome {
     let rows = rows(name);
     let given = parse(&[rows], Style::Getopt, args)?;
@@ -78,8 +75,7 @@ fn rows(name: &str) -> &'static [Row] {
     if name == "mount.erofs" { MOUNT_ROWS } else { ROWS }
 }
 
-/// Returns the command line of `packfs mount` for one of these tools; `None` for help, and for
-/// what [`run`] has to refuse.
+/// Command line of `packfs mount`; `None` for help, and for options that [`run`] refuses.
 pub fn arguments(name: &str, args: &[OsString]) -> Option<Vec<OsString>> {
     translated(name, args).ok().flatten()
 }
@@ -100,7 +96,7 @@ fn translated(name: &str, args: &[OsString]) -> Result<Option<Vec<OsString>>> {
     let mut result: Vec<OsString> = vec!["packfs".into(), "mount".into(), "--outer".into()];
     if !is_kernel {
         result.push("--fuse".into());
-        // As libfuse names mounts, unless `-o` has other words.
+        // As libfuse names mounts, unless set by `-o`.
         for key in ["subtype", "fsname"] {
             result.extend(["-o".into(), format!("{key}={name}").into()]);
         }
@@ -131,7 +127,7 @@ fn options(given: &Given, result: &mut Vec<OsString>) -> Result<()> {
                     return Err(Error::usage("remote layers are not supported")
                         .hint("packfs mount oci://REGISTRY/NAME:TAG DIR mounts an OCI image"));
                 }
-                // Root may access its mounts in any case.
+                // Root can always access its mounts.
                 "allow_root" if packfs::mount::is_root() => continue,
                 "allow_root" => {
                     return Err(Error::usage("-o allow_root is not supported")

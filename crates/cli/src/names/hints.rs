@@ -1,4 +1,4 @@
-//! Hints of mkfs.erofs: cluster size and codec of the files whose paths match an expression.
+//! Hints of mkfs.erofs: cluster size and codec of files by path expressions.
 
 use super::globs::regex;
 use crate::out::report;
@@ -6,19 +6,15 @@ use packfs::{Error, NodeKind, Result, ResultExt, Tree};
 use regex::bytes::Regex;
 use std::path::Path;
 
-/// Most files that hints may match: each becomes a rule.
+/// Each file becomes a rule.
 const FILES_MAX: usize = 1 << 12;
 
-/// A line of a file of hints.
 pub struct Hint {
     path: Regex,
-    /// Codec and size of a rule.
     value: String,
 }
 
-/// Reads lines `SIZE [NUMBER OF THE CODEC] EXPRESSION`.
-///
-/// Errors: `Io`; `Usage` for an invalid line.
+/// Lines are `SIZE [NUMBER OF THE CODEC] EXPRESSION`.
 pub fn read(file: &Path, block: u64, codecs: &[String]) -> Result<Vec<Hint>> {
     let text = std::fs::read_to_string(file).or_io(|| format!("cannot open {file:?}"))?;
     let mut hints = Vec::new();
@@ -44,7 +40,7 @@ pub fn read(file: &Path, block: u64, codecs: &[String]) -> Result<Vec<Hint>> {
     Ok(hints)
 }
 
-/// Returns a rule for each file that a hint matches; the first that does counts.
+/// The first hint that matches a file decides.
 ///
 /// Errors: `Usage` for too many files.
 pub fn rules(hints: &[Hint], tree: &Tree) -> Result<Vec<(String, String)>> {
@@ -62,14 +58,13 @@ pub fn rules(hints: &[Hint], tree: &Tree) -> Result<Vec<(String, String)>> {
     Ok(rules)
 }
 
-/// Returns a glob of one path.
 fn exactly(path: &[u8]) -> String {
     let escaped = |byte: &u8| match byte {
         b'*' | b'?' | b'[' | b']' | b'{' | b'}' | b'!' => format!("[{}]", char::from(*byte)),
         byte if byte.is_ascii_graphic() && !matches!(byte, b'=' | b'\\' | b',') => {
             char::from(*byte).to_string()
         }
-        // Signs of the rule itself, and bytes that are no text.
+        // Special characters of rules, and bytes that are not UTF-8.
         _ => "?".to_owned(),
     };
     path.iter().map(escaped).collect()

@@ -11,40 +11,29 @@ use std::path::Path;
 /// Columns of owner and size.
 const COLUMNS: usize = 25;
 
-/// Length of a directory without entries.
 const EMPTY_LEN: usize = 3;
 
-/// Form of the lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lines {
-    /// Paths alone.
     Names,
-    /// Lines of `ls -l`.
+    /// `ls -l`.
     Long,
-    /// Lines of `ls -ln`.
+    /// `ls -ln`.
     Numbers,
 }
 
-/// Prints lists.
 pub struct Lister<'a> {
-    /// Start of each path.
     pub prefix: &'a Path,
-    /// Form of the lines.
     pub lines: Lines,
-    /// Set to leave out directories that are not empty.
+    /// Set to omit directories that are not empty.
     pub is_concise: bool,
-    /// Set to print seconds.
     pub is_full: bool,
-    /// Zone of times.
     pub clock: Clock,
-    /// Lengths of directories in the whole image, by path.
+    /// Lengths by path, in the whole image.
     pub lens: &'a HashMap<ImagePath, usize>,
 }
 
 impl Lister<'_> {
-    /// Prints all names of a tree.
-    ///
-    /// Errors: `Io` for standard output.
     pub fn print(&self, tree: &Tree) -> Result<()> {
         let (users, groups) = match self.lines {
             Lines::Long => (Ids::users(), Ids::groups()),
@@ -100,15 +89,13 @@ impl Lister<'_> {
     }
 }
 
-/// Returns the length that SquashFS records for a directory: 3, a header for each 256 names, and
-/// the names.
+/// Length recorded by SquashFS: 3, a header for each 256 names, and the names.
 pub fn directory_len(tree: &Tree, id: NodeId) -> usize {
     let entries = tree.entries(id);
     let headers = entries.len().div_ceil(256) * 12;
     EMPTY_LEN + headers + entries.map(|entry| 8 + entry.name.len()).sum::<usize>()
 }
 
-/// Returns the lengths of all directories, by path.
 pub fn directory_lens(tree: &Tree) -> HashMap<ImagePath, usize> {
     let (mut lens, mut walk) = (HashMap::new(), tree.walk());
     while let Some((path, id)) = walk.next() {
@@ -119,7 +106,6 @@ pub fn directory_lens(tree: &Tree) -> HashMap<ImagePath, usize> {
     lens
 }
 
-/// Returns type and permissions as `ls -l` prints them.
 pub fn mode(letter: char, mode: u16) -> String {
     let mut text = String::from(letter);
     for (shift, special, lower, upper) in

@@ -1,5 +1,5 @@
-//! Files whose compression is measured: below a path of a mounted btrfs, which is read from its
-//! devices, or in an image.
+//! Files whose compression is measured: below a path of a mounted btrfs, read from its devices, or
+//! in an image.
 
 use packfs::mount::table::Mounted;
 use packfs::{CompressionCount, Error, ImagePath, InodeKind, OpenOptions, Opened, Result, ResultExt, Walked};
@@ -9,19 +9,14 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// Files to measure.
 pub struct Measured {
-    /// The image, or the devices of a mounted filesystem.
     pub devices: Vec<PathBuf>,
-    /// Path of this machine that is measured, and its place in the filesystem; `None` for all of
-    /// an image.
+    /// Measured path of this machine, and its path in the filesystem; `None` for a whole image.
     place: Option<(PathBuf, ImagePath)>,
 }
 
 impl Measured {
-    /// Finds the files below a path of a mounted btrfs; `None` on any other filesystem.
-    ///
-    /// Errors: `Io`.
+    /// `None` unless the filesystem is btrfs.
     pub fn mounted(path: &Path, mounts: &[Mounted]) -> Result<Option<Self>> {
         let cannot = || format!("open(\"{}\")", path.display());
         let host = path.canonicalize().or_io(cannot)?;
@@ -34,7 +29,6 @@ impl Measured {
         Ok(Some(Measured { devices: devices(&mounted.source)?, place: Some((host, place)) }))
     }
 
-    /// All files of an image.
     pub fn image(path: &Path) -> Self {
         Measured { devices: vec![path.to_owned()], place: None }
     }
@@ -46,10 +40,7 @@ impl Measured {
         options.open(first)
     }
 
-    /// Adds the files to a count, as those of the filesystem with this number, without what is
-    /// mounted below if `one_filesystem` is set.
-    ///
-    /// Errors: as [`CompressionCount::add`].
+    /// `number` is that of the filesystem. With `one_filesystem`, mounts below are excluded.
     pub fn count(&self, number: usize, one_filesystem: bool, count: &mut CompressionCount) -> Result<()> {
         let opened = self.open()?;
         let Some((host, top)) = &self.place else { return count.add(number, &opened, |_| true) };
@@ -75,13 +66,12 @@ impl Measured {
     }
 }
 
-/// Writes out what the kernel holds back of a filesystem.
+/// Writes dirty pages of a filesystem to disk.
 fn synced(path: &Path) -> std::io::Result<()> {
     Ok(rustix::fs::syncfs(File::open(path)?)?)
 }
 
-/// Returns all devices of a mounted btrfs, that of the mount table first, and lets the kernel
-/// forget what it has read of them.
+/// The device of the mount table comes first. Drops cached pages of all devices.
 fn devices(source: &Path) -> Result<Vec<PathBuf>> {
     let cannot = || format!("cannot open {source:?}");
     let source = source.canonicalize().or_io(cannot)?;
@@ -97,7 +87,7 @@ fn devices(source: &Path) -> Result<Vec<PathBuf>> {
     }
     for device in &found {
         let file = File::open(device).or_io(|| format!("cannot open {device:?}"))?;
-        // Only a hint: without it, blocks that were read before may be old.
+        // Only a hint: without it, blocks read before may be outdated.
         let _ = rustix::fs::fadvise(&file, 0, None, rustix::fs::Advice::DontNeed);
     }
     Ok(found)

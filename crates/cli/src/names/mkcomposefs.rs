@@ -31,7 +31,6 @@ const ROWS: &[Row] = &[
 
 const USAGE: &str = "Usage: mkcomposefs [OPTIONS] SOURCE IMAGE";
 
-/// Runs mkcomposefs.
 pub fn run(args: &[OsString]) -> Outcome {
     let given = parse(&[ROWS], Style::Getopt, args)?;
     let digest_only = given.has("--print-digest-only");
@@ -68,7 +67,7 @@ fn made(given: &Given, source: &Path, image: Option<&Path>, teller: &Teller) -> 
     let (min, max) = (given.number("--min-version")?, given.number("--max-version")?);
     let versions = match (min, max) {
         (None, None) => Versions::default(),
-        // Naming one of them sets the other one to 0.
+        // Setting one of them sets the other one to 0.
         (min, max) => Versions { min: min.unwrap_or(0), max: max.unwrap_or(0) },
     };
     if given.has("--from-file") {

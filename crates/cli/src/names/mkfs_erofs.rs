@@ -2,17 +2,18 @@
 
 use super::erofs_layers::{self, Archive};
 use super::globs::regex;
-use super::parse::{Given, Row, Style, Takes, acts, ignored, number, parse, refused, sized};
+use super::parse::{Given, Row, Style, Takes, acts, ignored, number, parse, refused, seconds, sized};
 use super::teller::{Form, Teller};
-use super::{block_list, digests, hints, sources, trees, usage, when};
+use super::{block_list, digests, hints, sources, trees, usage};
+use crate::args::source_date_epoch;
 use crate::out::Outcome;
 use crate::out::report::{self, Out};
 use packfs::source::{
-    ArchiveKind, Loaded, Selection, Shape, TarReading, Whiteouts, decoded_file, with_origins,
+    ArchiveKind, Loaded, Selection, Shape, TarReading, Whiteouts, decoded_file, overlay, with_origins,
 };
 use packfs::{
-    DeviceNumber, Error, ImagePath, Implied, MadeAt, NodeKind, Owner, Pack, PackOptions, PackReport, Result,
-    ResultExt, Source, Timestamp,
+    Error, ImagePath, Implied, MadeAt, NodeKind, Owner, Pack, PackOptions, PackReport, Result, ResultExt,
+    Source, Timestamp, uuid_text,
 };
 use regex::bytes::Regex;
 use std::ffi::OsString;
@@ -23,7 +24,6 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::SystemTime;
 
-/// Version of erofs-utils whose command lines are read.
 pub const EROFS_UTILS: &str = "1.9.4";
 
 const REMOTE: &str = "fetch the layer, and pack it with --tar=f";
@@ -85,14 +85,12 @@ const ROWS: &[Row] = &[
     refused("--vmdk-desc", Takes::One, "layers are merged by packfs pack --merge"),
 ];
 
-/// Lines of help behind the table.
 const HELP: &str = "\
   -b# sets the block size, 512 to 4096 bytes; -C# the length of clusters
   -zX[,level=N][,dictsize=N] compresses: lz4, lz4hc, lzma, deflate, libdeflate,
       zstd; -zX:Y names further compressors for --compress-hints
   --tar=f packs an archive, --tar=i an index of it, --tar=headerball its headers";
 
-/// Runs mkfs.erofs.
 pub fn run(args: &[OsString]) -> Outcome {
     let given = parse(&[ROWS], Style::Getopt, args)?;
     if given.has("-V") {
@@ -111,14 +109,11 @@ pub fn run(args: &[OsString]) -> Outcome {
     Job::new(given)?.run()
 }
 
-/// Kind of source.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Mode {
-    /// Directories, or images.
     Image,
-    /// An archive.
     Archive,
-    /// The headers of an archive, whose data stay in it.
+    /// Headers of an archive, which keeps the data.
     Index,
 }
 
@@ -126,17 +121,14 @@ struct Job {
     given: Given,
     image: PathBuf,
     sources: Vec<PathBuf>,
-    /// Time of the image, if one is given.
     made_at: Option<i64>,
     times: Times,
 }
 
-/// Times of files.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Times {
-    /// Their own.
     Kept,
-    /// Their own, if it is not later than that of the image.
+    /// Clamped to that of the image.
     Clamped,
     /// That of the image.
     Fixed,
@@ -150,8 +142,7 @@ fn given_size(given: &Given, name: &str) -> Result<Option<i64>> {
     given.text(name)?.map(|text| sized(name, text)).transpose()
 }
 
-/// A compressor: its name, the codec of packfs, the default level, and the highest level and
-/// dictionary that it takes.
+/// Name, codec of packfs, default level, and limits of level and dictionary.
 struct Compressor(&'static str, &'static str, i64, Option<i64>, Option<i64>);
 
 const COMPRESSORS: [Compressor; 6] = [
@@ -163,9 +154,7 @@ const COMPRESSORS: [Compressor; 6] = [
     Compressor("zstd", "zstd", 3, Some(22), Some(1 << 20)),
 ];
 
-/// Returns a codec of `-z` as one of packfs: `lz4hc,12`, `zstd,level=3,dictsize=65536`.
-///
-/// Errors: `Usage`.
+/// Translates a codec of `-z`: `lz4hc,12`, `zstd,level=3,dictsize=65536`.
 fn codec(text: &str) -> Result<String> {
     // Further codecs are for hints.
     let first = text.split(':').next().unwrap_or_default();
@@ -208,9 +197,6 @@ fn codec(text: &str) -> Result<String> {
     Ok(spec)
 }
 
-/// Collects the options of `-E`.
-///
-/// Errors: `Usage` for an unknown one.
 fn extended(given: &Given, options: &mut Vec<(String, String)>) -> Result<()> {
     let mut set = |name: &str, value: &str| options.push((name.to_owned(), value.to_owned()));
     let words: Vec<String> = given
@@ -242,7 +228,7 @@ fn extended(given: &Given, options: &mut Vec<(String, String)>) -> Result<()> {
             "48bit" => set("48bit", on),
             "dot-omitted" => set("dot-omitted", on),
             "nosbcrc" => set("checksum", "off"),
-            // The data of files are the same.
+            // File data is the same.
             "noinline_data"
             | "inline_data"
             | "force-inode-extended"
@@ -256,7 +242,7 @@ fn extended(given: &Given, options: &mut Vec<(String, String)>) -> Result<()> {
         }
     }
     set("fragments", fragments);
-    // Both together are tails in fragments.
+    // Both options together mean tails in fragments.
     if inline && fragments == "off" {
         set("inline-tails", "on");
     }
@@ -273,9 +259,9 @@ impl Job {
         if sources.is_empty() && !given.has("--tar") {
             return Err(Error::usage("missing argument: SOURCE(s)"));
         }
-        let made_at = given_number(&given, "-T")?;
-        // The variable counts before all options.
-        let epoch = when::source_date_epoch::<i64>()?;
+        let made_at = given.text("-T")?.map(|text| seconds("-T", text)).transpose()?;
+        // The variable takes precedence over all options.
+        let epoch = source_date_epoch::<i64>()?;
         let is_all = given.switched("--all-time", "--mkfs-time", made_at.is_some());
         let times = match epoch {
             Some(_) => Times::Clamped,
@@ -323,7 +309,7 @@ impl Job {
         if let Ok(opened) = opened {
             let mut uuid = [0; 16];
             opened.image().read_exact_at(1024 + 48, &mut uuid)?;
-            out.line(format_args!("Filesystem UUID: {}", uuid_text(uuid)))?;
+            out.line(format_args!("Filesystem UUID: {}", uuid_text(&uuid)))?;
         }
         out.line(format_args!(
             "Filesystem total blocks: {} (of {block}-byte blocks)",
@@ -387,7 +373,7 @@ impl Job {
             set("metabox", sized("-m", size)?.to_string());
         }
         let is_longer = |prefix: &&str| prefix.split_once('.').is_some_and(|(_, rest)| !rest.is_empty());
-        // A namespace alone is no prefix more than the format has.
+        // A namespace alone is a prefix of the format.
         let prefixes = given.all("--xattr-prefix").filter_map(|text| text.to_str()).filter(is_longer);
         let prefixes: Vec<&str> = prefixes.collect();
         if !prefixes.is_empty() {
@@ -402,7 +388,8 @@ impl Job {
             options.retain(|(name, _)| !matches!(name.as_str(), "inline-tails" | "packed-cluster" | "index"));
         }
         let cluster = self.cluster(block)?;
-        let (seconds, offset) = (self.made_at.unwrap_or_else(now), given_number(given, "--offset")?);
+        let seconds = self.made_at.unwrap_or_else(now);
+        let offset = given_number(given, "--offset")?;
         Ok(PackOptions {
             format: Some("erofs".into()),
             codec: Some(given.text("-z")?.map_or(Ok("none".to_owned()), codec)?),
@@ -488,12 +475,12 @@ impl Job {
         self.sources.first().map_or(Path::new("-"), PathBuf::as_path)
     }
 
-    /// Returns the file that a decoded archive is left in.
+    /// File for a decoded archive.
     fn raw(&self) -> Option<&Path> {
         self.given.last("--ungzip").filter(|raw| !raw.is_empty()).map(Path::new)
     }
 
-    /// Returns the archive of an index as a file that is not compressed.
+    /// Decodes a compressed archive of an index.
     fn archive(&self, teller: &Teller) -> Result<Archive> {
         let source = self.first_source();
         match (self.raw(), self.given.has("--ungzip")) {
@@ -504,7 +491,7 @@ impl Job {
         }
     }
 
-    /// Returns the owner that an option gives to all files. The last one counts, `--all-root`, too.
+    /// The last option counts, including `--all-root`.
     fn owner(&self, name: &str) -> Result<Option<u32>> {
         let last = self.given.options.iter().rev().find(|(own, _)| *own == name || *own == "--all-root");
         match last {
@@ -518,13 +505,12 @@ impl Job {
         }
     }
 
-    /// Returns what is added to ids, in 32 bits.
+    /// Wraps at 32 bits.
     fn offset(&self, name: &str) -> Result<u32> {
         Ok(given_number(&self.given, name)?.unwrap_or(0) as u32)
     }
 
-    /// Returns the metadata of directories that an archive does not describe, whose owners stay
-    /// where others are moved.
+    /// Describes directories without an entry in an archive; their owners are not shifted.
     fn implied(&self) -> Result<Implied> {
         let own = (rustix::process::getuid().as_raw(), rustix::process::getgid().as_raw());
         let uid = own.0.wrapping_sub(self.offset("--uid-offset")?);
@@ -533,7 +519,7 @@ impl Job {
         Ok(Implied { mode: 0o777, owner: Owner { uid, gid }, mtime: Some(mtime) })
     }
 
-    /// Bound of times. As the tool compares them without a sign, none is later than a negative one.
+    /// Compared as unsigned by the tool, so nothing is later than a negative time.
     fn latest(&self) -> Option<i64> {
         self.made_at.filter(|at| self.times == Times::Clamped && *at >= 0)
     }
@@ -566,8 +552,8 @@ impl Job {
         source.load(&shape, teller)
     }
 
-    /// Returns what the options exclude from directories. Paths start at the root of the image,
-    /// without a slash: one with a slash before or behind it is that of no file.
+    /// Paths start at the root of the image, without a slash: a leading or trailing slash matches
+    /// nothing.
     fn excluded(&self) -> Result<Option<Selection>> {
         let all = |name| self.given.all(name).map(OsStrExt::as_bytes);
         let paths: Vec<Vec<u8>> = all("--exclude-path").map(<[u8]>::to_vec).collect();
@@ -596,21 +582,21 @@ impl Job {
         let has_labels = given.has("--file-contexts");
         let strips = given.last("--ovlfs-strip").is_some_and(|value| value.is_empty() || value == "1");
         let loaded = Loaded { tree: with_origins(loaded.tree)?, ..loaded };
-        // Links of archives stay.
+        // Links of archives are kept.
         let has_links = !given.has("--hard-dereference") || self.mode()? != Mode::Image;
         let loaded = trees::edited(loaded, has_links, |path, node, edit| {
             config.apply(path, edit);
             let owner = &mut edit.meta.owner;
             owner.uid = uid.unwrap_or(owner.uid).wrapping_add(more_uid);
             owner.gid = gid.unwrap_or(owner.gid).wrapping_add(more_gid);
-            // The tool stores labels without the zero byte at their end.
+            // The tool stores labels without a final NUL.
             if has_labels && let Some(label) = edit.xattrs.get_mut(&b"security.selinux"[..]) {
                 label.pop_if(|last| *last == 0);
             }
             if strips {
-                edit.xattrs.retain(|name, _| !name.starts_with(b"trusted.overlay."));
+                edit.xattrs.retain(|name, _| !name.starts_with(overlay::TRUSTED));
             }
-            Ok(!strips || node.kind != NodeKind::CharDevice(DeviceNumber { major: 0, minor: 0 }))
+            Ok(!strips || node.kind != NodeKind::CharDevice(overlay::WHITEOUT_DEVICE))
         })?;
         match given.text("--xattr-inode-digest")? {
             Some(value) => digests::added(loaded, digests::name_of(value), teller),
@@ -619,19 +605,19 @@ impl Job {
     }
 }
 
-/// Decodes a compressed archive.
 fn decoded(source: &Path, teller: &Teller) -> Result<std::fs::File> {
     let (name, folder) = (format!("{source:?}"), packfs::temporary_folder());
-    let reader: Box<dyn Read + Send> = match source == Path::new("-") {
-        true => Box::new(std::io::stdin()),
-        false => Box::new(std::fs::File::open(source).or_io(|| format!("cannot open {name}"))?),
+    let reader: Box<dyn Read + Send> = if source == Path::new("-") {
+        Box::new(std::io::stdin())
+    } else {
+        Box::new(std::fs::File::open(source).or_io(|| format!("cannot open {name}"))?)
     };
     let mut decoded = decoded_file(reader, &name, packfs::Limits::default(), &folder, teller)?;
     decoded.rewind().or_io(|| format!("cannot read {name}"))?;
     Ok(decoded)
 }
 
-/// Decodes a compressed archive to a file, which is left there; returns its path.
+/// Keeps the file, and returns its path.
 fn dumped(source: &Path, raw: &Path, teller: &Teller) -> Result<PathBuf> {
     let mut decoded = decoded(source, teller)?;
     let cannot = || format!("cannot write {raw:?}");
@@ -640,7 +626,6 @@ fn dumped(source: &Path, raw: &Path, teller: &Teller) -> Result<PathBuf> {
     Ok(raw.into())
 }
 
-/// True for a path, or one below it, that is excluded.
 fn is_excluded(path: &ImagePath, paths: &[Vec<u8>], regexes: &[Regex]) -> bool {
     let mut at = path.clone();
     while !at.is_root() {
@@ -658,20 +643,13 @@ fn now() -> i64 {
     i64::try_from(now).unwrap_or(i64::MAX)
 }
 
-/// Returns a random UUID of version 4.
 fn random_uuid() -> Result<String> {
     let mut bytes = [0; 16];
     let mut source = std::fs::File::open("/dev/urandom").or_io(|| "cannot open /dev/urandom")?;
     source.read_exact(&mut bytes).or_io(|| "cannot read /dev/urandom")?;
     bytes[6] = bytes[6] & 0x0f | 0x40;
     bytes[8] = bytes[8] & 0x3f | 0x80;
-    Ok(uuid_text(bytes))
-}
-
-/// Writes a UUID in its five groups.
-pub fn uuid_text(bytes: [u8; 16]) -> String {
-    let hex = packfs::integrity::to_hex(&bytes);
-    [&hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..]].join("-")
+    Ok(uuid_text(&bytes))
 }
 
 #[cfg(test)]

@@ -26,8 +26,6 @@ use std::time::SystemTime;
 const RECOVER: &str = "packfs replaces an image only when the new one is complete, so nothing needs recovery";
 const DEREF_PATH: &str = "-dereference follows all links; -e leaves one out, and -p adds what it leads to";
 
-/// Options of mksquashfs alone.
-/// All options.
 pub const TABLES: &[&[Row]] = &[squash::ROWS, ROWS];
 
 const ROWS: &[Row] = &[
@@ -70,32 +68,26 @@ const ROWS: &[Row] = &[
     ignored("-product-out -t -whitelist", Takes::One),
 ];
 
-/// Options of sqfstar alone.
 const STAR_ROWS: &[Row] = &[acts("-force", Takes::Nothing)];
 
-/// A command line of mksquashfs or sqfstar.
 struct Job {
     given: Given,
     sources: Vec<PathBuf>,
     image: PathBuf,
-    /// Globs to exclude; plain paths are of files of this machine instead.
+    /// Globs to exclude; plain paths exclude files of this machine instead.
     excludes: Vec<Vec<u8>>,
-    /// Kind of the archives that are sources.
     archive: Option<ArchiveKind>,
     is_star: bool,
 }
 
-/// Times that are found in the sources.
 #[derive(Clone, Copy)]
 struct Newest {
-    /// Time of the newest inode.
     newest: i64,
-    /// Time of what has none of its own.
+    /// Time of nodes without one.
     own_time: i64,
     is_root_made: bool,
 }
 
-/// Runs mksquashfs.
 pub fn run(args: &[OsString]) -> Outcome {
     let given = parse(TABLES, Style::OperandsFirst, args)?;
     if let Some(outcome) = usage::squash("mksquashfs", &given, TABLES) {
@@ -108,19 +100,20 @@ pub fn run(args: &[OsString]) -> Outcome {
     let Some(image) = sources.pop().filter(|_| !sources.is_empty()) else {
         return Err(Error::usage("SYNTAX: mksquashfs source1 source2 ... FILESYSTEM [OPTIONS]"));
     };
-    // A pipe gets a whole image, too: it is written when it is complete.
+    // A pipe gets the complete image, too.
     let image = if given.has("-stream") { PathBuf::from("-") } else { image };
     let mut excludes: Vec<Vec<u8>> = given.all("-e").map(|text| text.as_bytes().to_vec()).collect();
     read_excludes(&given, &mut excludes)?;
-    let archive = match () {
-        () if given.has("-zip") => Some(ArchiveKind::Zip),
-        () if given.has("-tar") => Some(ArchiveKind::Tar),
-        () => None,
+    let archive = if given.has("-zip") {
+        Some(ArchiveKind::Zip)
+    } else if given.has("-tar") {
+        Some(ArchiveKind::Tar)
+    } else {
+        None
     };
     Job { given, sources, image, excludes, archive, is_star: false }.run()
 }
 
-/// Runs sqfstar, which packs a tar archive from standard input.
 pub fn run_star(args: &[OsString]) -> Outcome {
     let mut given = parse(&[STAR_ROWS, squash::ROWS], Style::OptionsFirst, args)?;
     if let Some(outcome) = usage::squash("sqfstar", &given, &[STAR_ROWS, squash::ROWS]) {
@@ -144,7 +137,7 @@ fn read_excludes(given: &Given, excludes: &mut Vec<Vec<u8>>) -> Result<()> {
         let text = std::fs::read(path).or_io(|| format!("cannot open exclude file {path:?}"))?;
         let lines = text.split(|&byte| byte == b'\n').map(<[u8]>::trim_ascii_start);
         let lines = lines.filter(|line| !line.is_empty() && !line.starts_with(b"#"));
-        // A backslash escapes the sign of a comment, and itself.
+        // A backslash escapes the comment character, and itself.
         excludes.extend(lines.map(|line| line.strip_prefix(b"\\").unwrap_or(line).to_vec()));
     }
     Ok(())
@@ -154,10 +147,12 @@ impl Job {
     fn run(&self) -> Outcome {
         self.refuse_to_append()?;
         let is_quiet = self.given.has("-quiet") || self.image == Path::new("-");
-        let form = match () {
-            () if self.given.has("-percentage") => Form::Percentage,
-            () if self.given.switched("-progress", "-no-progress", !self.given.has("-info")) => Form::Bar,
-            () => Form::Silent,
+        let form = if self.given.has("-percentage") {
+            Form::Percentage
+        } else if self.given.switched("-progress", "-no-progress", !self.given.has("-info")) {
+            Form::Bar
+        } else {
+            Form::Silent
         };
         let teller = Teller::new(form);
         let result = self.packed(&teller, is_quiet);
@@ -294,7 +289,7 @@ impl Job {
         Ok(())
     }
 
-    /// Refuses what the tool does not do with archives.
+    /// Refuses options that the tool does not support for archives.
     fn check_archive(&self) -> Result<()> {
         let Some(archive) = self.archive else { return Ok(()) };
         let option = if archive == ArchiveKind::Zip { "-zip" } else { "-tar" };
@@ -315,10 +310,12 @@ impl Job {
             paths: &self.sources,
             archive: self.archive,
             is_tarstyle: self.given.has("-no-strip"),
-            list_end: match () {
-                () if self.given.has("-cpiostyle0") => Some(0),
-                () if self.given.has("-cpiostyle") => Some(b'\n'),
-                () => None,
+            list_end: if self.given.has("-cpiostyle0") {
+                Some(0)
+            } else if self.given.has("-cpiostyle") {
+                Some(b'\n')
+            } else {
+                None
             },
             keeps_directory: self.given.has("-keep-as-directory"),
         }
@@ -355,7 +352,6 @@ impl Job {
         sources.load(&shape, metadata, teller)
     }
 
-    /// Applies actions and forced metadata.
     fn changed(
         &self,
         loaded: Loaded,
@@ -468,7 +464,7 @@ impl Job {
         }
     }
 
-    /// Returns a file with the priorities of the sort files, by paths in the image.
+    /// Paths are those in the image.
     fn order(&self, loaded: &Loaded) -> Result<Option<tempfile::NamedTempFile>> {
         let mut lines = Vec::new();
         for file in self.given.all("-sort") {
@@ -490,7 +486,6 @@ impl Job {
     }
 }
 
-/// Returns the closing lines.
 fn summary(report: &PackReport) -> String {
     let mut text = String::new();
     let kib = |bytes: u64| bytes as f64 / 1024.0;

@@ -1,5 +1,4 @@
-//! mkzftree of zisofs-tools 1.0: a copy of a tree whose files are compressed in blocks, or are so
-//! no longer.
+//! mkzftree of zisofs-tools 1.0: copies a tree, compressing or decompressing its files.
 
 use super::parse::{Given, Row, Style, Takes, acts, ignored, parse};
 use super::usage;
@@ -36,19 +35,17 @@ const ROWS: &[Row] = &[
     acts("-w --version", Takes::Nothing),
 ];
 
-/// Exit codes (`sysexits.h`).
+/// `sysexits.h`.
 const USAGE: u8 = 64;
 const DATA: u8 = 65;
 const NO_INPUT: u8 = 66;
 const CANNOT_CREATE: u8 = 73;
 
-/// Verbosity from which each file is named, and those that are taken from an older tree.
+/// Verbosity that lists each file, and files copied from an older tree.
 const NAMES: u32 = 4;
 
-/// Most names of a path below the tree.
 const DEPTH_MAX: usize = 4096;
 
-/// Runs mkzftree.
 pub fn run(args: &[OsString]) -> Outcome {
     let given = match parse(&[ROWS], Style::Getopt, args) {
         Ok(given) => given,
@@ -76,10 +73,8 @@ fn failed(error: &Error, code: u8, is_quiet: bool) -> ExitCode {
     ExitCode::from(code)
 }
 
-/// A result whose error has an exit code.
 type Coded<T> = std::result::Result<T, (u8, Error)>;
 
-/// Gives errors an exit code.
 trait Code<T> {
     fn code(self, code: u8) -> Coded<T>;
 }
@@ -97,10 +92,11 @@ fn copied(given: &Given) -> Coded<()> {
     let settings = Settings::of(given).code(USAGE)?;
     let (source, target) = (Path::new(source), Path::new(target));
     let cannot = || format!("cannot read {source:?}");
-    let top = match given.has("-F") {
-        true => source.symlink_metadata().or_io(cannot).code(NO_INPUT)?,
-        // The tree itself may be named by a link.
-        false => source.metadata().or_io(cannot).code(NO_INPUT)?,
+    let top = if given.has("-F") {
+        source.symlink_metadata().or_io(cannot).code(NO_INPUT)?
+    } else {
+        // The top may be a symbolic link.
+        source.metadata().or_io(cannot).code(NO_INPUT)?
     };
     if !given.has("-F") && !top.is_dir() {
         return Err((DATA, Error::failed(format!("{}: Not a directory", source.display()))));
@@ -112,7 +108,7 @@ fn copied(given: &Given) -> Coded<()> {
     for (to, found) in tree.later_links() {
         std::fs::hard_link(&found, &to).or_io(|| format!("cannot create {to:?}")).code(CANNOT_CREATE)?;
     }
-    // Times of directories change with every file that is made in them.
+    // Times of directories change with every file created in them.
     tree.dirs.iter().rev().try_for_each(|(path, found)| settings.describe(path, found))
 }
 
@@ -121,10 +117,10 @@ struct Settings {
     jobs: usize,
     force: bool,
     decodes: bool,
-    /// Set to stay on a filesystem; to stay in a directory.
+    /// Stays on a filesystem; stays in a directory.
     one_filesystem: bool,
     is_flat: bool,
-    /// Set to create empty directories in place of those that are not entered.
+    /// Creates empty directories in place of those not entered.
     has_stubs: bool,
     is_sloppy: bool,
     verbosity: u32,
@@ -157,7 +153,6 @@ impl Settings {
         }
     }
 
-    /// Gives a new file the metadata of an old one.
     fn describe(&self, path: &Path, found: &Metadata) -> Coded<()> {
         let owned = rustix::fs::chownat(
             CWD,
@@ -166,7 +161,7 @@ impl Settings {
             Some(Gid::from_raw(found.gid())),
             AtFlags::SYMLINK_NOFOLLOW,
         );
-        // Owners are those of an ordinary user's own files, as ever.
+        // An ordinary user owns the copies.
         let is_foreign = owned.is_err() && packfs::mount::is_root();
         let described = match (is_foreign, found.file_type().is_symlink()) {
             (true, _) => owned.map_err(std::io::Error::from),
@@ -191,7 +186,7 @@ fn set_times(path: &Path, found: &Metadata) -> std::io::Result<()> {
     Ok(rustix::fs::utimensat(CWD, path, &times, AtFlags::SYMLINK_NOFOLLOW)?)
 }
 
-/// A file: where it is, where its copy will be, and where an older copy may be.
+/// Source, copy, and possible older copy.
 #[derive(Clone, Debug)]
 struct Place {
     from: PathBuf,
@@ -209,12 +204,12 @@ impl Place {
     }
 }
 
-/// Findings so far: regular files are coded later, in parallel.
+/// Regular files are coded later, in parallel.
 struct Tree<'a> {
     settings: &'a Settings,
     files: Vec<(Place, Metadata)>,
     dirs: Vec<(PathBuf, Metadata)>,
-    /// Copies by device and inode, each with its further names.
+    /// Key: device and inode. Value: the copy and its further names.
     links: HashMap<(u64, u64), (PathBuf, Vec<PathBuf>)>,
 }
 
@@ -242,8 +237,8 @@ impl Tree<'_> {
                 .or_io(cannot)
                 .code(CANNOT_CREATE)?;
         } else {
-            let (file_type, mode) =
-                (FileType::from_raw_mode(found.mode()), Mode::from_raw_mode(found.mode()));
+            let file_type = FileType::from_raw_mode(found.mode());
+            let mode = Mode::from_raw_mode(found.mode());
             let made = rustix::fs::mknodat(CWD, &place.to, file_type, mode, found.rdev());
             made.map_err(std::io::Error::from).or_io(cannot).code(CANNOT_CREATE)?;
         }
@@ -286,14 +281,12 @@ impl Tree<'_> {
         Ok(())
     }
 
-    /// Returns the further names of copies, with the first.
     fn later_links(&self) -> Vec<(PathBuf, PathBuf)> {
         let named = self.links.values();
         named.flat_map(|(first, names)| names.iter().map(|name| (name.clone(), first.clone()))).collect()
     }
 }
 
-/// Codes all files, as many at once as there are jobs.
 fn code_files(settings: &Settings, files: &[(Place, Metadata)]) -> Coded<()> {
     let jobs = if settings.jobs == 0 { packfs::processor_count() } else { settings.jobs };
     let (next, fault) = (AtomicUsize::new(0), Mutex::new(None));
@@ -308,7 +301,7 @@ fn code_files(settings: &Settings, files: &[(Place, Metadata)]) -> Coded<()> {
         for _ in 0..jobs.min(files.len()) {
             scope.spawn(|| {
                 if let Err(error) = work() {
-                    // The others end with the file that they are at.
+                    // The other threads end after their current file.
                     next.store(files.len(), Ordering::Relaxed);
                     fault.lock().unwrap_or_else(std::sync::PoisonError::into_inner).get_or_insert(error);
                 }
@@ -321,7 +314,7 @@ fn code_files(settings: &Settings, files: &[(Place, Metadata)]) -> Coded<()> {
 
 fn code_file(settings: &Settings, coder: &mut Coder, place: &Place, found: &Metadata) -> Coded<()> {
     if let Some(crib) = place.crib.as_deref().filter(|crib| is_older_copy(crib, found)) {
-        // On another filesystem it is coded again.
+        // Coded again if on another filesystem.
         if std::fs::hard_link(crib, &place.to).is_ok() {
             settings.tell(format_args!("crib: {} -> {}", crib.display(), place.to.display()));
             return Ok(());
@@ -333,9 +326,10 @@ fn code_file(settings: &Settings, coder: &mut Coder, place: &Place, found: &Meta
     options.read(true).write(true).create(true).truncate(true).mode(0o600);
     let mut to =
         options.open(&place.to).or_io(|| format!("cannot create {:?}", place.to)).code(CANNOT_CREATE)?;
-    let coded = match settings.decodes {
-        true => coder.decode(&mut from, &mut to),
-        false => coder.encode(&mut from, &mut to, settings.force),
+    let coded = if settings.decodes {
+        coder.decode(&mut from, &mut to)
+    } else {
+        coder.encode(&mut from, &mut to, settings.force)
     };
     coded.map_err(|error| {
         let code = if error.kind() == ErrorKind::Corrupt { DATA } else { CANNOT_CREATE };
@@ -344,7 +338,7 @@ fn code_file(settings: &Settings, coder: &mut Coder, place: &Place, found: &Meta
     settings.describe(&place.to, found)
 }
 
-/// True for a file of an older tree that is a copy of this one, as far as metadata tell.
+/// Judged by metadata.
 fn is_older_copy(crib: &Path, found: &Metadata) -> bool {
     let (Ok(old), Ok(file)) = (crib.metadata(), File::open(crib)) else { return false };
     let of = |found: &Metadata| (found.mode(), found.uid(), found.gid(), found.mtime());

@@ -1,9 +1,8 @@
-//! Other tools' names: the program run as mksquashfs, unsquashfs and others reads their command
-//! lines, by one file a tool, and does the work by the library.
+//! Command lines of other tools, such as mksquashfs, translated to the library: one file per tool.
 //!
-//! A name counts as argument 0, without its directory, without a version or `static` behind it
-//! (`mksquashfs4`, `mksquashfs-4.6`, `mksquashfs.static`), and without the name of a package before
-//! it (`squashfs-tools.mksquashfs`), or behind `packfs as`.
+//! A tool is selected by argument 0, without its directory, a version or `static` suffix
+//! (`mksquashfs4`, `mksquashfs-4.6`, `mksquashfs.static`), and a package prefix
+//! (`squashfs-tools.mksquashfs`), or by `packfs as`.
 
 mod action_tree;
 mod actions;
@@ -66,46 +65,62 @@ use std::io::ErrorKind as IoErrorKind;
 use std::path::Path;
 use std::process::ExitCode;
 
-/// A tool whose command line is read.
 pub struct Tool {
-    /// Its name.
     pub name: &'static str,
-    run: fn(&[OsString]) -> Outcome,
-    /// Exit code of a failure.
+    run: fn(&str, &[OsString]) -> Outcome,
     failed: u8,
+    usage: u8,
+    /// Exit code for a missing file.
+    missing: u8,
+    /// Exit codes of a mount, for a wrong command line and for a failure; `None` for tools that do
+    /// not mount.
+    mount: Option<(u8, u8)>,
 }
 
-/// All tools.
+impl Tool {
+    const fn new(name: &'static str, run: fn(&str, &[OsString]) -> Outcome, failed: u8) -> Self {
+        Tool { name, run, failed, usage: failed, missing: failed, mount: None }
+    }
+
+    const fn mounts(name: &'static str, failed: u8, mount: (u8, u8)) -> Self {
+        Tool { mount: Some(mount), ..Tool::new(name, fuse::run, failed) }
+    }
+
+    const fn of_cramfs(name: &'static str, run: fn(&str, &[OsString]) -> Outcome) -> Self {
+        Tool { usage: 16, ..Tool::new(name, run, 8) }
+    }
+}
+
 pub const TOOLS: &[Tool] = &[
-    Tool { name: "mksquashfs", run: mksquashfs::run, failed: 1 },
-    Tool { name: "sqfstar", run: mksquashfs::run_star, failed: 1 },
-    Tool { name: "unsquashfs", run: unsquashfs::run, failed: 1 },
-    Tool { name: "sqfscat", run: unsquashfs::run_cat, failed: 1 },
-    Tool { name: "mkfs.erofs", run: mkfs_erofs::run, failed: 1 },
-    Tool { name: "fsck.erofs", run: fsck_erofs::run, failed: 1 },
-    Tool { name: "dump.erofs", run: dump_erofs::run, failed: 234 },
-    Tool { name: "mount.erofs", run: |args| fuse::run("mount.erofs", args), failed: 1 },
-    Tool { name: "erofsfuse", run: |args| fuse::run("erofsfuse", args), failed: 1 },
-    Tool { name: "squashfuse", run: |args| fuse::run("squashfuse", args), failed: 254 },
-    Tool { name: "squashfuse_ll", run: |args| fuse::run("squashfuse_ll", args), failed: 2 },
-    Tool { name: "gensquashfs", run: ng_pack::run_gen, failed: 1 },
-    Tool { name: "tar2sqfs", run: ng_pack::run_tar, failed: 1 },
-    Tool { name: "sqfs2tar", run: ng_read::run_tar, failed: 1 },
-    Tool { name: "rdsquashfs", run: ng_read::run_read, failed: 1 },
-    Tool { name: "sqfsdiff", run: ng_diff::run, failed: 2 },
-    Tool { name: "mkfs.cramfs", run: |args| cram::run_make("mkfs.cramfs", args), failed: 8 },
-    Tool { name: "mkcramfs", run: |args| cram::run_make("mkcramfs", args), failed: 8 },
-    Tool { name: "fsck.cramfs", run: cram::run_check, failed: 8 },
-    Tool { name: "create_compressed_fs", run: cloop::run_make, failed: 1 },
-    Tool { name: "extract_compressed_fs", run: cloop::run_extract, failed: 1 },
-    Tool { name: "mkcomposefs", run: mkcomposefs::run, failed: 1 },
-    Tool { name: "composefs-info", run: composefs_info::run, failed: 1 },
-    Tool { name: "mkzftree", run: mkzftree::run, failed: 73 },
-    Tool { name: "compsize", run: compsize::run, failed: 1 },
-    Tool { name: "snapfuse", run: |args| fuse::run("snapfuse", args), failed: 254 },
+    Tool::new("mksquashfs", |_, args| mksquashfs::run(args), 1),
+    Tool::new("sqfstar", |_, args| mksquashfs::run_star(args), 1),
+    Tool::new("unsquashfs", |_, args| unsquashfs::run(args), 1),
+    Tool::new("sqfscat", |_, args| unsquashfs::run_cat(args), 1),
+    Tool::new("mkfs.erofs", |_, args| mkfs_erofs::run(args), 1),
+    Tool::new("fsck.erofs", |_, args| fsck_erofs::run(args), 1),
+    // For a missing file it exits with the error number of the system.
+    Tool { missing: 254, ..Tool::new("dump.erofs", |_, args| dump_erofs::run(args), 234) },
+    Tool::mounts("mount.erofs", 1, (1, 1)),
+    Tool::mounts("erofsfuse", 1, (1, 1)),
+    Tool::mounts("squashfuse", 254, (3, 255)),
+    Tool::mounts("squashfuse_ll", 2, (1, 255)),
+    Tool::new("gensquashfs", |_, args| ng_pack::run_gen(args), 1),
+    Tool::new("tar2sqfs", |_, args| ng_pack::run_tar(args), 1),
+    Tool::new("sqfs2tar", |_, args| ng_read::run_tar(args), 1),
+    Tool::new("rdsquashfs", |_, args| ng_read::run_read(args), 1),
+    Tool::new("sqfsdiff", |_, args| ng_diff::run(args), 2),
+    Tool::of_cramfs("mkfs.cramfs", cram::run_make),
+    Tool::of_cramfs("mkcramfs", cram::run_make),
+    Tool::of_cramfs("fsck.cramfs", |_, args| cram::run_check(args)),
+    Tool::new("create_compressed_fs", |_, args| cloop::run_make(args), 1),
+    Tool::new("extract_compressed_fs", |_, args| cloop::run_extract(args), 1),
+    Tool::new("mkcomposefs", |_, args| mkcomposefs::run(args), 1),
+    Tool::new("composefs-info", |_, args| composefs_info::run(args), 1),
+    Tool::new("mkzftree", |_, args| mkzftree::run(args), 73),
+    Tool::new("compsize", |_, args| compsize::run(args), 1),
+    Tool::mounts("snapfuse", 254, (3, 255)),
 ];
 
-/// Returns the tool that a program's path names.
 pub fn tool(path: &OsStr) -> Option<&'static Tool> {
     let name = Path::new(path).file_name()?.to_str()?;
     let exact = TOOLS.iter().find(|tool| tool.name == name);
@@ -114,7 +129,7 @@ pub fn tool(path: &OsStr) -> Option<&'static Tool> {
     exact.or_else(versioned).or_else(|| TOOLS.iter().find(packaged))
 }
 
-/// True for what may stand behind a name: `4`, `-4.6.1`, `.static`, `-static-v4.6`.
+/// Suffixes are such as `4`, `-4.6.1`, `.static`, `-static-v4.6`.
 fn is_version(rest: &str) -> bool {
     rest.split(['.', '-', '_']).all(|part| {
         let digits = part.strip_prefix('v').unwrap_or(part);
@@ -122,7 +137,7 @@ fn is_version(rest: &str) -> bool {
     })
 }
 
-/// Returns advice for a command line of packfs that has an option of the tool that does the same.
+/// Suggests the tool with an equivalent option.
 pub fn meant(args: &[OsString]) -> Option<String> {
     let (verb, words) = args.get(1..)?.split_first()?;
     let (tool, tables): (&str, &[&[parse::Row]]) = match verb.to_str()? {
@@ -138,19 +153,18 @@ pub fn meant(args: &[OsString]) -> Option<String> {
     Some(format!("packfs as {tool} takes the command line of {tool}, such as {option}"))
 }
 
-/// Returns the command line of `packfs mount` where a tool that mounts was called.
+/// Translates the command line of a mounting tool.
 pub fn mount_arguments(args: &[OsString]) -> Option<Vec<OsString>> {
     let (tool, rest) = mounting(args)?;
     fuse::arguments(tool.name, rest)
 }
 
-/// Returns the tool that mounts, if one was called; `None` if the line is refused.
+/// `None` if the command line is refused.
 pub fn mount_tool(args: &[OsString]) -> Option<&'static Tool> {
     let (tool, rest) = mounting(args)?;
     fuse::arguments(tool.name, rest).map(|_| tool)
 }
 
-/// Returns the tool that mounts, and what stands behind its name.
 fn mounting(args: &[OsString]) -> Option<(&'static Tool, &[OsString])> {
     let (first, rest) = args.split_first()?;
     let (tool, rest) = match (tool(first), rest) {
@@ -158,27 +172,24 @@ fn mounting(args: &[OsString]) -> Option<(&'static Tool, &[OsString])> {
         (None, [verb, name, rest @ ..]) if verb == "as" => (self::tool(name)?, rest),
         _ => return None,
     };
-    fuse::NAMES.contains(&tool.name).then_some((tool, rest))
+    tool.mount.is_some().then_some((tool, rest))
 }
 
 impl Tool {
-    /// Runs it with the arguments behind its name, and prints its error.
+    /// Prints the error, too.
     pub fn run(&self, args: &[OsString]) -> ExitCode {
-        let outcome = (self.run)(args).and_then(|code| report::all_printed().map(|()| code));
+        let outcome = (self.run)(self.name, args).and_then(|code| report::all_printed().map(|()| code));
         outcome.unwrap_or_else(|error| self.failure(&error))
     }
 
-    /// Prints the error of a mount, and returns the exit code; none if it was printed before.
+    /// Prints the error, if not printed before.
     pub fn mount_failure(&self, error: Option<&Error>) -> ExitCode {
         let is_usage = error.is_some_and(|error| error.kind() == ErrorKind::Usage);
         if let Some(error) = error {
             self.failure(error);
         }
-        ExitCode::from(match self.name {
-            "squashfuse" | "snapfuse" if is_usage => 3,
-            "squashfuse" | "squashfuse_ll" | "snapfuse" if !is_usage => 255,
-            _ => 1,
-        })
+        let (usage, failed) = self.mount.unwrap_or((self.usage, self.failed));
+        ExitCode::from(if is_usage { usage } else { failed })
     }
 
     fn failure(&self, error: &Error) -> ExitCode {
@@ -187,14 +198,11 @@ impl Tool {
         }
         report::failure_of(self.name, error);
         let is_missing = error.io_source().is_some_and(|source| source.kind() == IoErrorKind::NotFound);
-        match self.name {
-            // The tools have no code for it.
+        match error.kind() {
+            // The tools have no such code.
             _ if report::is_lost_output(error) => ExitCode::FAILURE,
-            // It ends with the number of the system's error.
-            "dump.erofs" if is_missing => ExitCode::from(254),
-            "mkfs.cramfs" | "mkcramfs" | "fsck.cramfs" if error.kind() == ErrorKind::Usage => {
-                ExitCode::from(16)
-            }
+            _ if is_missing => ExitCode::from(self.missing),
+            ErrorKind::Usage => ExitCode::from(self.usage),
             _ => ExitCode::from(self.failed),
         }
     }

@@ -1,27 +1,24 @@
-//! Symbolic modes of squashfs-tools, which are not quite those of chmod: without letters for whom,
-//! bits of set-ID and sticky stay; with them, `=` clears those of directories, too.
+//! Symbolic modes of squashfs-tools, which differ from chmod: without letters of users, set-ID and
+//! sticky bits are kept; with them, `=` clears those of directories, too.
 
 use packfs::{Error, Result};
 use std::str::FromStr;
 
-/// A change of permissions: octal, or clauses such as `u=rwX,go-w`, `g=u`, `u=rw+x`.
+/// Octal, or clauses such as `u=rwX,go-w`, `g=u`, `u=rw+x`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Modes {
     Octal(u16),
     Symbolic(Vec<Step>),
 }
 
-/// One operator with its letters.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Step {
-    /// Bits that it concerns.
     mask: u16,
     sign: char,
     letters: String,
 }
 
 impl Modes {
-    /// Returns the permissions after the change.
     pub fn apply(&self, mode: u16, is_dir: bool) -> u16 {
         match self {
             Modes::Octal(octal) => *octal,

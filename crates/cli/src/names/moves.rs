@@ -1,35 +1,30 @@
-//! The action `move` of mksquashfs: new names and directories of files, found in the tree as it
-//! was, and made together.
+//! The action `move` of mksquashfs: computed on the original tree, then applied together.
 
 use crate::out::report;
 use packfs::source::Loaded;
-use packfs::{ImagePath, Name, NodeId, NodeKind, Result, TreeBuilder};
+use packfs::{ImagePath, Name, NodeId, Result, TreeEdit};
 use std::collections::HashMap;
 
-/// A name, below another.
 struct Item {
     node: NodeId,
     parent: usize,
     name: Vec<u8>,
-    /// Path at first.
     origin: ImagePath,
     is_dir: bool,
 }
 
-/// All names; the root is the first, and the parent of itself.
+/// The root is the first, and its own parent.
 struct Names {
     items: Vec<Item>,
-    /// Items by parent and name.
+    /// Key: parent and name.
     places: HashMap<(usize, Vec<u8>), usize>,
 }
 
-/// A move: the item, its new directory, and its new name.
+/// Item, new directory, new name.
 type Move = (usize, usize, Vec<u8>);
 
-/// Moves files: `targets` returns the arguments of the actions that match a path. Returns the tree,
-/// and the former paths of all files by their paths.
-///
-/// Errors: those of building a tree.
+/// `targets` returns the arguments of the actions that match a path. Also returns the former paths
+/// of all files by their new paths.
 pub fn moved(
     loaded: Loaded,
     targets: impl Fn(&ImagePath) -> Vec<String>,
@@ -39,7 +34,7 @@ pub fn moved(
     for at in 1..names.items.len() {
         moves.extend(names.target(at, &targets(&names.items[at].origin)));
     }
-    // The last one that was found is made first.
+    // The last move found is applied first.
     for (at, parent, name) in moves.into_iter().rev() {
         names.make(at, parent, name);
     }
@@ -71,7 +66,7 @@ impl Names {
         Names { items, places }
     }
 
-    /// Returns the move that several targets of a file make together.
+    /// Combines several targets of a file.
     fn target(&self, at: usize, targets: &[String]) -> Option<Move> {
         let item = &self.items[at];
         let (mut parent, mut name): (Option<usize>, Option<Vec<u8>>) = (None, None);
@@ -95,11 +90,12 @@ impl Names {
         if parent.is_none() && name.is_none() {
             return None;
         }
-        let (parent, name) = (parent.unwrap_or(item.parent), name.unwrap_or_else(|| item.name.clone()));
+        let parent = parent.unwrap_or(item.parent);
+        let name = name.unwrap_or_else(|| item.name.clone());
         self.is_possible(at, parent, &name).then_some((at, parent, name))
     }
 
-    /// Walks a path of names; returns the last directory, and the names behind it.
+    /// Returns the last existing directory, and the remaining names.
     fn walked(&self, from: usize, path: &str) -> (usize, Vec<Vec<u8>>) {
         let mut at = if path.starts_with('/') { 0 } else { from };
         let mut parts = path.split('/').filter(|part| !part.is_empty() && *part != ".").peekable();
@@ -156,26 +152,18 @@ impl Names {
 
     fn built(self, loaded: Loaded) -> Result<(Loaded, HashMap<ImagePath, ImagePath>)> {
         let tree = &loaded.tree;
-        let mut builder = TreeBuilder::new(tree.node(NodeId::ROOT).meta);
-        let (mut origins, mut firsts) = (HashMap::new(), HashMap::<NodeId, ImagePath>::new());
+        let mut edit = TreeEdit::new(tree, tree.node(NodeId::ROOT).meta);
+        let mut origins = HashMap::new();
         let mut paths: Vec<(ImagePath, usize)> =
             (0..self.items.len()).map(|at| (self.path(at), at)).collect();
-        // Directories come before what is in them.
+        // Directories precede their entries.
         paths.sort_by_key(|(path, _)| path.names().map(|name| name.as_bytes().to_vec()).collect::<Vec<_>>());
         for (path, at) in paths {
             let item = &self.items[at];
-            let node = tree.node(item.node);
             origins.insert(path.clone(), item.origin.clone());
-            if let Some(first) = firsts.get(&item.node) {
-                builder.link(&path, first.clone())?;
-                continue;
-            }
-            if node.links > 1 && node.kind != NodeKind::Directory {
-                firsts.insert(item.node, path.clone());
-            }
-            builder.add(&path, node.kind.clone(), node.meta, tree.xattrs(node.xattrs).clone())?;
+            edit.keep(item.node, edit.edited(&path, item.node))?;
         }
-        let loaded = Loaded { tree: builder.finish()?, contents: loaded.contents, notes: loaded.notes };
+        let loaded = Loaded { tree: edit.finish()?, ..loaded };
         Ok((loaded, origins))
     }
 }

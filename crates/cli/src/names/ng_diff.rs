@@ -29,7 +29,6 @@ const ROWS: &[Row] = &[
     acts("--version -V", Takes::Nothing),
 ];
 
-/// Runs sqfsdiff.
 pub fn run(args: &[OsString]) -> Outcome {
     let given = parse(&[ROWS], Style::Getopt, args)?;
     if answered("sqfsdiff", &given, &[ROWS])? {
@@ -56,16 +55,13 @@ pub fn run(args: &[OsString]) -> Outcome {
     Ok(ExitCode::from(u8::from(differs)))
 }
 
-/// An image.
 struct Of {
-    /// Name of its folder of extracted files.
     name: &'static str,
     opened: Opened,
     loaded: LoadedVolume,
 }
 
 impl Of {
-    /// Returns the names of a directory, sorted.
     fn names(&self, id: NodeId) -> BTreeSet<Vec<u8>> {
         self.loaded.tree.entries(id).map(|entry| entry.name.to_vec()).collect()
     }
@@ -76,7 +72,7 @@ impl Of {
         Ok(self.opened.volume().inode(inode)?.number)
     }
 
-    /// True for an inode that holds attributes or a count of links.
+    /// True if the inode stores attributes or a link count.
     fn is_extended(&self, id: NodeId) -> bool {
         let node = self.loaded.tree.node(id);
         !self.loaded.tree.xattrs(node.xattrs).is_empty()
@@ -88,9 +84,7 @@ struct Comparison<'a> {
     given: &'a Given,
     old: Of,
     new: Of,
-    /// Files whose contents or lengths differ.
     changed: HashSet<ImagePath>,
-    /// Output so far.
     text: Vec<u8>,
 }
 
@@ -122,7 +116,7 @@ impl Comparison<'_> {
         self.text.push(b'\n');
     }
 
-    /// Compares all files, directories first; returns true if something differs.
+    /// Directories come first; returns true if something differs.
     fn trees(&mut self) -> Result<bool> {
         let mut open = vec![(ImagePath::root(), NodeId::ROOT, NodeId::ROOT)];
         let mut differs = false;
@@ -149,7 +143,7 @@ impl Comparison<'_> {
         Ok(differs)
     }
 
-    /// Lists a file that only one image has, with everything below.
+    /// Includes everything below.
     fn omitted(&mut self, top: &ImagePath, is_old: bool) -> Result<()> {
         let of = if is_old { &self.old } else { &self.new };
         let tree = &of.loaded.tree;
@@ -168,7 +162,6 @@ impl Comparison<'_> {
         Ok(())
     }
 
-    /// Compares two files of one path.
     fn nodes(&mut self, path: &ImagePath, old: NodeId, new: NodeId) -> Result<bool> {
         let (a, b) = (self.old.loaded.tree.node(old), self.new.loaded.tree.node(new));
         let mut found: Vec<&str> = Vec::new();
@@ -217,14 +210,13 @@ impl Comparison<'_> {
         Ok(differs)
     }
 
-    /// Copies a file of one or both images to the folder of `--extract`.
     fn extract(&self, path: &ImagePath, of_old: bool, of_new: bool) -> Result<()> {
         let Some(folder) = self.given.last("--extract").map(Path::new) else { return Ok(()) };
         for (of, is_wanted) in [(&self.old, of_old), (&self.new, of_new)] {
             if !is_wanted {
                 continue;
             }
-            // Its names are checked: none is `..`, none holds a slash.
+            // Names are valid: none is `..` or contains a slash.
             let file = folder.join(of.name).join(std::ffi::OsStr::from_bytes(path.as_bytes()));
             let cannot = || format!("cannot write {file:?}");
             if let Some(above) = file.parent() {
@@ -236,7 +228,7 @@ impl Comparison<'_> {
         Ok(())
     }
 
-    /// Compares the superblocks; returns true if they differ.
+    /// Returns true if they differ.
     fn superblocks(&mut self) -> Result<bool> {
         let (mut old, mut new) = ([0; 96], [0; 96]);
         self.old.opened.image().read_exact_at(0, &mut old)?;
@@ -255,7 +247,7 @@ fn joined(path: &ImagePath, name: &[u8]) -> Result<ImagePath> {
     Ok(path)
 }
 
-/// Fields of a superblock (`squashfs_fs.h`) by their places and lengths, in the order of the lists.
+/// Fields of `squashfs_fs.h`: name, offset, length.
 const FIGURES: [(&str, usize, usize); 6] = [
     ("inode count", 4, 4),
     ("modification time", 8, 4),

@@ -1,5 +1,5 @@
-//! Lines of gensquashfs that take a part of a directory:
-//! `glob PATH MODE UID GID [OPTIONS] DIRECTORY`.
+//! Lines of gensquashfs that include a part of a directory: `glob PATH MODE UID GID [OPTIONS]
+//! DIRECTORY`.
 
 use super::globs::matches_path;
 use super::ng_words::{self, trimmed, word};
@@ -11,16 +11,14 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::Path;
 
-/// Deepest directory.
 const DEPTH_MAX: usize = 512;
 
-/// Directories of the image that the lines above made.
+/// Directories of earlier lines.
 #[derive(Default)]
 pub struct Directories(BTreeSet<ImagePath>);
 
 impl Directories {
-    /// Adds the directories above an entry; returns the lines of the new ones, which have the
-    /// defaults.
+    /// Returns the lines of new directories, which have default metadata.
     pub fn add_parents(&mut self, path: &ImagePath, defaults: Meta) -> Vec<Vec<u8>> {
         let (mut at, mut lines) = (path.clone(), Vec::new());
         while at.pop() && !at.is_root() && self.0.insert(at.clone()) {
@@ -30,23 +28,22 @@ impl Directories {
         lines
     }
 
-    /// Adds a directory.
     pub fn add(&mut self, path: &ImagePath) {
         self.0.insert(path.clone());
     }
 }
 
-/// A line as it is typed; unset metadata is that of the file.
+/// Unset metadata is that of the file.
 #[derive(Default)]
 struct Line {
     place: ImagePath,
     mode: Option<u16>,
     uid: Option<u32>,
     gid: Option<u32>,
-    /// Letters of the types that are taken; empty for all.
+    /// Empty for all.
     types: Vec<u8>,
     pattern: Option<Vec<u8>>,
-    /// Matches the pattern with paths of the image instead of names.
+    /// Matches paths of the image instead of names.
     is_of_paths: bool,
     is_flat: bool,
     keeps_time: bool,
@@ -55,18 +52,15 @@ struct Line {
     device: Option<u64>,
 }
 
-/// Treatment of a file.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Choice {
     Take,
-    /// Leaves a directory out, and takes what is below it.
+    /// Excludes a directory, but not its contents.
     Enter,
     Skip,
 }
 
-/// Returns the entries of a line; its directory is below `base`. Adds their directories to `made`.
-///
-/// Errors: `Usage`; `Io` for the directory.
+/// The directory of a line is relative to `base`. Adds directories to `made`.
 pub fn entries(
     typed: &ng_words::Line<'_>,
     base: &Path,
@@ -93,7 +87,7 @@ pub fn entries(
     Ok(found)
 }
 
-/// Splits off a pattern, which may be in quotes of either kind, without escapes.
+/// Quotes of either kind, without escapes.
 fn pattern(text: &[u8]) -> (&[u8], &[u8]) {
     match text {
         [quote @ (b'"' | b'\''), rest @ ..] => {
@@ -104,7 +98,6 @@ fn pattern(text: &[u8]) -> (&[u8], &[u8]) {
     }
 }
 
-/// Returns the letter of a type.
 fn letter(word: &[u8]) -> Result<u8> {
     match word {
         [letter @ (b'b' | b'c' | b'd' | b'p' | b'f' | b'l' | b's')] => Ok(*letter),
@@ -114,7 +107,7 @@ fn letter(word: &[u8]) -> Result<u8> {
 }
 
 impl Line {
-    /// Reads options; returns the directory behind them.
+    /// Returns the directory after the options.
     fn options<'t>(&mut self, mut rest: &'t [u8]) -> Result<&'t [u8]> {
         loop {
             let (option, behind) = word(rest);
@@ -185,8 +178,8 @@ impl Line {
         Ok(())
     }
 
-    /// Directories that the types leave out are entered if the image has them; the pattern is not
-    /// for them.
+    /// Directories of excluded types are entered if the image has them; the pattern does not apply
+    /// to them.
     fn choice(
         &self,
         path: &ImagePath,
@@ -194,22 +187,29 @@ impl Line {
         file_type: std::fs::FileType,
         made: &Directories,
     ) -> Choice {
-        let letter = match () {
-            () if file_type.is_dir() => b'd',
-            () if file_type.is_file() => b'f',
-            () if file_type.is_symlink() => b'l',
-            () if file_type.is_fifo() => b'p',
-            () if file_type.is_socket() => b's',
-            () if file_type.is_block_device() => b'b',
-            () => b'c',
+        let letter = if file_type.is_dir() {
+            b'd'
+        } else if file_type.is_file() {
+            b'f'
+        } else if file_type.is_symlink() {
+            b'l'
+        } else if file_type.is_fifo() {
+            b'p'
+        } else if file_type.is_socket() {
+            b's'
+        } else if file_type.is_block_device() {
+            b'b'
+        } else {
+            b'c'
         };
         if !self.types.is_empty() && !self.types.contains(&letter) {
             return if made.0.contains(path) { Choice::Enter } else { Choice::Skip };
         }
         let text = if self.is_of_paths { path.as_bytes() } else { name };
-        match self.pattern.as_ref().is_none_or(|glob| matches_path(glob, text)) {
-            true => Choice::Take,
-            false => Choice::Skip,
+        if self.pattern.as_ref().is_none_or(|glob| matches_path(glob, text)) {
+            Choice::Take
+        } else {
+            Choice::Skip
         }
     }
 

@@ -1,5 +1,5 @@
-//! Pack files of squashfs-tools-ng, which gensquashfs reads, and rdsquashfs writes:
-//! `TYPE PATH MODE UID GID [EXTRA]`.
+//! Pack files of squashfs-tools-ng, read by gensquashfs and written by rdsquashfs: `TYPE PATH MODE
+//! UID GID [EXTRA]`.
 
 use super::ng_glob;
 use super::ng_words::{Line, is_blank, shown, trimmed};
@@ -10,7 +10,7 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-/// Returns a line as an entry of a manifest; files are below `base`.
+/// Returns an entry of a manifest; files are relative to `base`.
 fn entry(typed: &Line<'_>, base: &Path, defaults: Meta) -> Result<Vec<u8>> {
     let (path, extra) = (&typed.path, typed.extra);
     let owner = Owner { uid: typed.uid.unwrap_or(0), gid: typed.gid.unwrap_or(0) };
@@ -53,7 +53,7 @@ fn device(typed: &Line<'_>, meta: Meta) -> Result<Vec<u8>> {
     }
 }
 
-/// Returns the lines of a pack file as entries of a manifest.
+/// Returns entries of a manifest.
 ///
 /// Errors: `Io`; `Usage` with the line.
 pub fn entries(file: &Path, dir: Option<&Path>, defaults: Meta) -> Result<Vec<Vec<u8>>> {
@@ -61,7 +61,9 @@ pub fn entries(file: &Path, dir: Option<&Path>, defaults: Meta) -> Result<Vec<Ve
     let base = dir.or_else(|| file.parent()).unwrap_or(Path::new(""));
     let base = std::path::absolute(if base.as_os_str().is_empty() { Path::new(".") } else { base })
         .or_io(|| "cannot find the directory of the pack file")?;
-    let (mut lines, mut made, mut typed) = (Vec::new(), ng_glob::Directories::default(), BTreeSet::new());
+    let mut lines = Vec::new();
+    let mut made = ng_glob::Directories::default();
+    let mut typed = BTreeSet::new();
     for (index, text) in text.split(|&byte| byte == b'\n').enumerate() {
         let text = trimmed(text.strip_suffix(b"\r").unwrap_or(text));
         if text.is_empty() || text.starts_with(b"#") {
@@ -85,17 +87,15 @@ pub fn entries(file: &Path, dir: Option<&Path>, defaults: Meta) -> Result<Vec<Ve
     Ok(lines)
 }
 
-/// A list of the files of an image.
 #[derive(Default)]
 pub struct List {
-    /// Its lines.
     pub text: Vec<u8>,
-    /// Paths that no line can hold, as they hold a line break, and those of links whose target
-    /// does, or begins with a blank.
+    /// Paths that a line cannot represent, because they contain a line break, and those of links
+    /// whose target contains one, or begins with a blank.
     pub left_out: Vec<ImagePath>,
 }
 
-/// Lists the files of an image; the data of regular files are below `prefix`.
+/// Data of regular files is below `prefix`.
 pub fn described(tree: &Tree, prefix: Option<&OsStr>) -> List {
     let (mut list, mut walk) = (List::default(), tree.walk());
     while let Some((path, id)) = walk.next() {
@@ -120,7 +120,7 @@ pub fn described(tree: &Tree, prefix: Option<&OsStr>) -> List {
         list.text.extend(format!(" 0{:o} {uid} {gid}", node.meta.mode).bytes());
         if !extra.is_empty() {
             list.text.extend([b" ", &extra[..]].concat());
-            // Readers take one of these from the end of a line.
+            // Readers remove one of these from the end of a line.
             list.text.extend(extra.last().filter(|last| **last == b'\r'));
         }
         list.text.push(b'\n');

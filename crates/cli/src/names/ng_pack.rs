@@ -4,7 +4,8 @@ use super::globs;
 use super::parse::{Given, Row, Style, Takes, acts, ignored, number, parse, size};
 use super::squash::xattr;
 use super::teller::{Form, Teller};
-use super::{ng_list, ng_sort, trees, usage, when};
+use super::{ng_list, ng_sort, trees, usage};
+use crate::args::source_date_epoch;
 use crate::out::{Outcome, report};
 use packfs::source::{ArchiveKind, FileContexts, Loaded, Selection, Shape, TarReading, Whiteouts};
 use packfs::{
@@ -18,7 +19,6 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
-/// Version of squashfs-tools-ng whose command lines are read.
 pub const NG: &str = "1.3.2";
 
 const COMMON: &[Row] = &[
@@ -61,7 +61,6 @@ const TAR: &[Row] = &[
     acts("--exclude-dir -E", Takes::One),
 ];
 
-/// Prints help or the version, if that was asked for.
 pub fn answered(name: &str, given: &Given, rows: &[&[Row]]) -> Result<bool> {
     if given.has("--version") {
         let version = env!("CARGO_PKG_VERSION");
@@ -73,7 +72,6 @@ pub fn answered(name: &str, given: &Given, rows: &[&[Row]]) -> Result<bool> {
     Ok(given.has("--version") || given.has("--help"))
 }
 
-/// Runs gensquashfs.
 pub fn run_gen(args: &[OsString]) -> Outcome {
     let given = parse(&[GEN, COMMON], Style::Getopt, args)?;
     if answered("gensquashfs", &given, &[GEN, COMMON])? {
@@ -91,7 +89,6 @@ pub fn run_gen(args: &[OsString]) -> Outcome {
     })
 }
 
-/// Runs tar2sqfs.
 pub fn run_tar(args: &[OsString]) -> Outcome {
     let given = parse(&[TAR, COMMON], Style::Getopt, args)?;
     if answered("tar2sqfs", &given, &[TAR, COMMON])? {
@@ -114,7 +111,7 @@ pub fn run_tar(args: &[OsString]) -> Outcome {
     let globs = given.all("--exclude-dir").map(|glob| ImagePath::parse(glob.as_bytes()));
     let globs: Vec<ImagePath> = globs.collect::<Result<_>>()?;
     if !globs.is_empty() {
-        // Each entry is matched for itself: what is below an excluded directory stays.
+        // Each entry is matched separately: contents of an excluded directory are kept.
         let excludes = move |path: &ImagePath| {
             globs.iter().any(|glob| globs::matches_all(glob.as_bytes(), path.as_bytes()))
         };
@@ -128,7 +125,7 @@ pub fn run_tar(args: &[OsString]) -> Outcome {
     })
 }
 
-/// Makes targets of symbolic links below a directory that became the root start at the root.
+/// Rewrites absolute targets below a directory that became the root.
 fn retargeted(loaded: Loaded, root: &ImagePath) -> Result<Loaded> {
     trees::edited(loaded, true, |_, _, edit| {
         if let NodeKind::Symlink(target) = &mut edit.kind
@@ -140,7 +137,6 @@ fn retargeted(loaded: Loaded, root: &ImagePath) -> Result<Loaded> {
     })
 }
 
-/// Returns an absolute target in place of one below a directory; `None` for any other.
 fn below_root(target: &[u8], root: &ImagePath) -> Option<Vec<u8>> {
     let names = target.split(|&byte| byte == b'/').filter(|name| !name.is_empty() && *name != b".");
     let names: Vec<&[u8]> = names.collect();
@@ -150,14 +146,13 @@ fn below_root(target: &[u8], root: &ImagePath) -> Option<Vec<u8>> {
     is_plain.then(|| [b"/", rest].concat())
 }
 
-/// Returns the metadata of the root and of directories without an entry; its time is that of all
-/// that have none.
+/// Metadata of the root and of directories without an entry; its time is the default.
 fn defaults(given: &Given) -> Result<Meta> {
     let mut meta = Implied::default().meta(Some(Timestamp::from_seconds(epoch())));
     for word in given.text("--defaults")?.unwrap_or_default().split(',').filter(|word| !word.is_empty()) {
         let wrong = || Error::usage(format!("--defaults: {word:?} is not uid=N, gid=N, mode=N or mtime=N"));
         let (key, value) = word.split_once('=').ok_or_else(wrong)?;
-        // Modes are octal by their zero at the beginning alone.
+        // Modes are octal only with a leading zero.
         let most = if key == "mode" { 0o7777 } else { i32::MAX };
         let value = number(key, value)?;
         let value = i32::try_from(value).ok().filter(|value| (0..=most).contains(value)).ok_or_else(wrong)?;
@@ -172,9 +167,9 @@ fn defaults(given: &Given) -> Result<Meta> {
     Ok(meta)
 }
 
-/// Returns the value of `SOURCE_DATE_EPOCH`; as the tool does, warns of what is no number.
+/// Warns of an invalid number, as the tool does.
 fn epoch() -> i64 {
-    when::source_date_epoch::<u32>().map_or_else(
+    source_date_epoch::<u32>().map_or_else(
         |error| {
             report::note(format_args!("WARNING: {error}"));
             0
@@ -183,10 +178,10 @@ fn epoch() -> i64 {
     )
 }
 
-/// Length that images are padded to if nothing else is asked for.
+/// Default padding.
 const DEVICE_BLOCK: u64 = 4096;
 
-/// Returns the length that the image is padded to a multiple of: 1 for none.
+/// 1 without padding.
 fn device_block(given: &Given) -> Result<u64> {
     let block = given.text("--dev-block-size")?.map(|text| size("--dev-block-size", text)).transpose()?;
     match block.unwrap_or(DEVICE_BLOCK) {
@@ -196,7 +191,7 @@ fn device_block(given: &Given) -> Result<u64> {
     }
 }
 
-/// A compressor: its name, its words of `-X`, and the ranges of its numbers.
+/// Name, words of `-X`, ranges of numbers.
 struct Compressor(&'static str, &'static [&'static str], &'static [(&'static str, i64, i64)]);
 
 const STRATEGIES: &[&str] = &["default", "filtered", "huffman", "rle", "fixed"];
@@ -212,7 +207,6 @@ const COMPRESSORS: [Compressor; 6] = [
     Compressor("zstd", &[], &[("level", 1, 22)]),
 ];
 
-/// Returns a codec of `-c` and `-X` as one of packfs.
 fn codec(given: &Given) -> Result<String> {
     let name = given.text("--compressor")?.unwrap_or("xz");
     let found = COMPRESSORS.iter().find(|row| row.0 == name);
@@ -258,7 +252,7 @@ fn codec(given: &Given) -> Result<String> {
     Ok(spec + &rest)
 }
 
-/// Packs what `load` returns: a tree, and a file with an order. The image has the default time.
+/// `load` returns a tree, and a file with an order. The image has the default time.
 fn packed(
     given: &Given,
     defaults: Meta,
@@ -324,13 +318,16 @@ fn packed(
     }
 }
 
-/// Returns the id that an option gives to all files; the last one counts, and `--all-root` is one.
+/// The last option counts, including `--all-root`.
 fn forced_id(given: &Given, name: &str) -> Result<Option<u32>> {
     let last = given.options.iter().rev().find(|(own, _)| *own == name || *own == "--all-root");
-    // The tool takes 32 bits of any number.
-    last.map_or(Ok(None), |(own, value)| match *own == name {
-        true => number(name, &value.to_string_lossy()).map(|id| Some(id as u32)),
-        false => Ok(Some(0)),
+    // Truncated to 32 bits by the tool.
+    last.map_or(Ok(None), |(own, value)| {
+        if *own == name {
+            number(name, &value.to_string_lossy()).map(|id| Some(id as u32))
+        } else {
+            Ok(Some(0))
+        }
     })
 }
 
@@ -369,12 +366,12 @@ fn generated(given: &Given, defaults: Meta, teller: &Teller) -> Result<Loaded> {
         None => loaded,
     };
     let has_labels = given.has("--selinux");
-    // Hard links of a directory are files of their own, and the directory itself is not looked at.
+    // Hard links of a directory become separate files, and the directory itself is ignored.
     trees::edited(loaded, !is_dir_alone, |path, _, edit| {
         if path.is_root() && is_dir_alone {
             edit.meta = defaults;
         }
-        // The tool stores labels without the zero byte at their end.
+        // The tool stores labels without a final NUL.
         if has_labels && let Some(label) = edit.xattrs.get_mut(&b"security.selinux"[..]) {
             label.pop_if(|last| *last == 0);
         }
@@ -384,7 +381,7 @@ fn generated(given: &Given, defaults: Meta, teller: &Teller) -> Result<Loaded> {
     })
 }
 
-/// Sets the attributes of a list as `getfattr --dump` prints it.
+/// Parses the format of `getfattr --dump`.
 fn with_xattrs(loaded: Loaded, file: &Path, links: bool) -> Result<Loaded> {
     let text = std::fs::read(file).or_io(|| format!("cannot read {file:?}"))?;
     let (mut all, mut path): (BTreeMap<ImagePath, Xattrs>, _) = (BTreeMap::new(), None);
@@ -408,8 +405,7 @@ fn with_xattrs(loaded: Loaded, file: &Path, links: bool) -> Result<Loaded> {
     })
 }
 
-/// Decodes a value as getfattr writes text: octal digits, quotes, and backslashes behind a
-/// backslash.
+/// Text of getfattr: octal digits, quotes, and backslashes after a backslash.
 fn unescaped(mut text: &[u8]) -> Vec<u8> {
     let mut bytes = Vec::new();
     while let Some((&first, rest)) = text.split_first() {

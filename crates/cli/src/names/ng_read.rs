@@ -62,9 +62,7 @@ fn open(given: &Given) -> Result<Opened> {
     }
 }
 
-/// Opens an image.
-///
-/// Errors: those of opening; `Failed` for another format.
+/// Errors: `Failed` for another format.
 pub fn open_at(image: &OsStr) -> Result<Opened> {
     let opened = packfs::OpenOptions::new().outermost().open(image)?;
     match opened.format().name() {
@@ -73,7 +71,6 @@ pub fn open_at(image: &OsStr) -> Result<Opened> {
     }
 }
 
-/// Runs sqfs2tar.
 pub fn run_tar(args: &[OsString]) -> Outcome {
     let given = parse(&[TAR], Style::Getopt, args)?;
     if answered("sqfs2tar", &given, &[TAR])? {
@@ -125,10 +122,9 @@ pub fn run_tar(args: &[OsString]) -> Outcome {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Options that name an operation of rdsquashfs; the last one counts.
+/// The last one counts.
 const OPERATIONS: [&str; 6] = ["--list", "--cat", "--xattr", "--unpack-path", "--stat", "--describe"];
 
-/// Runs rdsquashfs.
 pub fn run_read(args: &[OsString]) -> Outcome {
     let mut given = parse(&[READ], Style::Getopt, args)?;
     if answered("rdsquashfs", &given, &[READ])? {
@@ -137,7 +133,7 @@ pub fn run_read(args: &[OsString]) -> Outcome {
     let is_operation = |(name, _): &&(&'static str, OsString)| OPERATIONS.contains(name);
     let operation = given.options.iter().rev().find(is_operation).cloned();
     let (operation, path) = operation.ok_or_else(|| Error::usage("no operation specified"))?;
-    // The tool takes no notice of further ones.
+    // The tool ignores further operands.
     given.operands.truncate(1);
     let opened = open(&given)?;
     let teller = Teller::new(Form::Silent);
@@ -172,7 +168,6 @@ pub fn run_read(args: &[OsString]) -> Outcome {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Leaves out the types that options name.
 fn chosen(given: &Given, loaded: LoadedVolume) -> Result<LoadedVolume> {
     let loaded = selected::selected(loaded, |_, node, _| {
         let option = match node.kind.file_type() {
@@ -189,9 +184,10 @@ fn chosen(given: &Given, loaded: LoadedVolume) -> Result<LoadedVolume> {
 
 fn list(tree: &Tree, path: &ImagePath) -> Result<Vec<u8>> {
     let id = tree.find(path).ok_or_else(|| Error::not_found(format!("/{path}: no such file")))?;
-    let entries: Vec<(Vec<u8>, NodeId)> = match tree.node(id).is_dir() {
-        true => tree.entries(id).map(|entry| (entry.name.to_vec(), entry.node)).collect(),
-        false => vec![(tree.first_name(id).to_vec(), id)],
+    let entries: Vec<(Vec<u8>, NodeId)> = if tree.node(id).is_dir() {
+        tree.entries(id).map(|entry| (entry.name.to_vec(), entry.node)).collect()
+    } else {
+        vec![(tree.first_name(id).to_vec(), id)]
     };
     let rows: Vec<[String; 3]> = entries
         .iter()
@@ -227,7 +223,7 @@ fn list(tree: &Tree, path: &ImagePath) -> Result<Vec<u8>> {
     Ok(text)
 }
 
-/// Returns a size as the tool rounds it: `1024`, `2k`, `293k`.
+/// Rounded as by the tool: `1024`, `2k`, `293k`.
 fn rounded(mut size: u64) -> String {
     let (mut rest, mut unit) = (0, None);
     for letter in "kMGTPE".chars() {
@@ -239,7 +235,7 @@ fn rounded(mut size: u64) -> String {
     unit.map_or_else(|| size.to_string(), |unit| format!("{size}{unit}"))
 }
 
-/// Returns the columns that the tool leaves for an id: one too few for powers of ten.
+/// Reproduces the tool's width: one too few for powers of ten.
 fn id_width(digits: &str) -> usize {
     let is_power =
         digits.len() > 1 && digits.starts_with('1') && digits[1..].bytes().all(|digit| digit == b'0');
@@ -255,7 +251,7 @@ fn xattrs(opened: &Opened, path: &ImagePath) -> Result<Vec<u8>> {
     Ok(text)
 }
 
-/// Returns a value as text without the zeros at its end, or in hexadecimal digits.
+/// Text without final NULs, or hexadecimal digits.
 fn printed(value: &[u8]) -> Vec<u8> {
     let zeros = value.iter().rev().take_while(|&&byte| byte == 0).count();
     let text = &value[..value.len() - zeros];
@@ -263,7 +259,7 @@ fn printed(value: &[u8]) -> Vec<u8> {
     if text.iter().all(is_plain) && std::str::from_utf8(text).is_ok() {
         return text.to_vec();
     }
-    [b"0x", packfs::integrity::to_hex(value).to_uppercase().as_bytes()].concat()
+    [b"0x", packfs::to_hex(value).to_uppercase().as_bytes()].concat()
 }
 
 fn stat(opened: &Opened, path: &ImagePath) -> Result<Vec<u8>> {
@@ -325,8 +321,8 @@ fn unpack(given: &Given, opened: &Opened, path: &ImagePath, teller: &Teller) -> 
     Ok(())
 }
 
-/// Gives files the permissions that the tool creates them with, unless those of the image are asked
-/// for. The target stays as it is.
+/// Permissions are those of the tool's new files, unless the image's permissions are requested. The
+/// target is unchanged.
 fn as_created(given: &Given, loaded: LoadedVolume, target: &Path) -> Result<LoadedVolume> {
     let found = target.metadata().or_io(|| format!("cannot read {target:?}"))?;
     let top = Meta {

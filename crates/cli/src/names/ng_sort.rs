@@ -8,17 +8,15 @@ use packfs::{Error, ImagePath, NodeKind, Result, ResultExt};
 use std::collections::HashSet;
 use std::path::Path;
 
-/// Way in which a line names files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum By {
     Path,
-    /// A glob whose stars stop at slashes.
+    /// `*` stops at slashes.
     Glob,
-    /// A glob whose stars do not.
+    /// `*` matches slashes.
     LooseGlob,
 }
 
-/// A line.
 #[derive(Debug, PartialEq, Eq)]
 struct Line {
     priority: i64,
@@ -26,10 +24,7 @@ struct Line {
     path: Vec<u8>,
 }
 
-/// Returns the priorities of a sort file, whose lowest ones come first, as an order file. The first
-/// line that matches a file counts.
-///
-/// Errors: `Io`; `Usage` for an invalid line.
+/// The lowest priorities come first. The first line that matches a file counts.
 pub fn order(file: &Path, loaded: &Loaded) -> Result<tempfile::NamedTempFile> {
     let text = std::fs::read(file).or_io(|| format!("cannot read {file:?}"))?;
     let (mut rows, mut seen): (Vec<u8>, HashSet<ImagePath>) = (Vec::new(), HashSet::new());
@@ -46,7 +41,7 @@ pub fn order(file: &Path, loaded: &Loaded) -> Result<tempfile::NamedTempFile> {
                 continue;
             }
             is_met = true;
-            // The order file has the highest first.
+            // Order files have the highest priority first.
             let priority = line.priority.saturating_neg().clamp(-32768, 32767);
             rows.extend([b"/", path.as_bytes(), format!(" {priority}\n").as_bytes()].concat());
         }
@@ -60,9 +55,7 @@ pub fn order(file: &Path, loaded: &Loaded) -> Result<tempfile::NamedTempFile> {
     Ok(file)
 }
 
-/// Parses a line. Flags that only place data are known, and change nothing.
-///
-/// Errors: `Usage`.
+/// Flags about placement are accepted, and have no effect.
 fn parsed(text: &[u8]) -> Result<Line> {
     let wrong = |what: &str| Error::usage(format!("{what} in \"{}\"", packfs::escaped(text)));
     let blank = text.iter().position(u8::is_ascii_whitespace).unwrap_or(text.len());

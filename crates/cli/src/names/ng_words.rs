@@ -2,42 +2,34 @@
 
 use packfs::{Error, ImagePath, Result};
 
-/// A line. What stands behind the group is one word to the end, blanks among it.
+/// The rest of the line after the group is one word, including blanks.
 pub struct Line<'t> {
-    /// Type.
     pub kind: &'t [u8],
-    /// Place in the image.
     pub path: ImagePath,
-    /// Permissions, in octal digits; `*` of a glob is `None`.
+    /// Octal digits; `None` for `*` of a glob.
     pub mode: Option<u16>,
-    /// User; `*` of a glob is `None`.
+    /// `None` for `*` of a glob.
     pub uid: Option<u32>,
-    /// Group; `*` of a glob is `None`.
+    /// `None` for `*` of a glob.
     pub gid: Option<u32>,
-    /// The rest; empty if there is none.
     pub extra: &'t [u8],
 }
 
-/// Returns true for a blank of C, which the vertical tab is, too.
+/// Includes the vertical tab, as in C.
 pub fn is_blank(byte: u8) -> bool {
     byte.is_ascii_whitespace() || byte == 0x0b
 }
 
-/// Leaves out blanks at the beginning.
 pub fn trimmed(text: &[u8]) -> &[u8] {
     let blanks = text.iter().take_while(|&&byte| is_blank(byte)).count();
     &text[blanks..]
 }
 
-/// Splits off a word that a blank ends.
 pub fn word(text: &[u8]) -> (&[u8], &[u8]) {
     text.split_at(text.iter().position(|&byte| is_blank(byte)).unwrap_or(text.len()))
 }
 
 impl<'t> Line<'t> {
-    /// Reads a line.
-    ///
-    /// Errors: `Usage`.
     pub fn parse(text: &'t [u8]) -> Result<Self> {
         let wrong = || Error::usage("TYPE PATH MODE UID GID [EXTRA] is expected");
         let (kind, rest) = word(text);
@@ -82,7 +74,7 @@ impl<'t> Line<'t> {
     }
 }
 
-/// Splits off a name, in quotes or not, which a blank ends.
+/// Quoted or not, up to a blank.
 fn name(text: &[u8]) -> Option<(Vec<u8>, &[u8])> {
     let Some(rest) = text.strip_prefix(b"\"") else {
         let (name, rest) = word(text);
@@ -91,7 +83,7 @@ fn name(text: &[u8]) -> Option<(Vec<u8>, &[u8])> {
     quoted(rest).filter(|(_, behind)| behind.first().is_some_and(|&byte| is_blank(byte)))
 }
 
-/// Splits off what a quote ends; a backslash stands before a quote or a backslash in it.
+/// A backslash escapes a quote or a backslash.
 pub fn quoted(mut rest: &[u8]) -> Option<(Vec<u8>, &[u8])> {
     let mut name = Vec::new();
     loop {
@@ -106,8 +98,8 @@ pub fn quoted(mut rest: &[u8]) -> Option<(Vec<u8>, &[u8])> {
     }
 }
 
-/// Returns a name as rdsquashfs writes it. It quotes no other blank than a space, and no backslash,
-/// which only some names survive: those are written as gensquashfs reads them.
+/// Quotes as rdsquashfs does, only spaces, and no backslash; names that would be misread are
+/// written as gensquashfs reads them.
 pub fn shown(name: &[u8]) -> Vec<u8> {
     if !name.iter().any(|&byte| is_blank(byte) || byte == b'"') {
         return name.to_vec();

@@ -1,39 +1,34 @@
-//! Command lines of other tools, by tables: each row is an option, its values, and whether it has
-//! an effect here.
+//! Table-driven parser of other tools' command lines: each row is an option, its values, and its
+//! effect.
 
 use packfs::{Error, Result};
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 
-/// Values of an option.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Takes {
-    /// None.
     Nothing,
-    /// The next argument.
     One,
-    /// The next argument, a number as C reads it, with or without a suffix.
+    /// Next argument, a number as C reads it, with or without a suffix.
     Number,
-    /// One that is attached, or none (getopt only).
+    /// Attached or none (getopt only).
     Attached,
-    /// All further arguments, options among them.
+    /// All further arguments, including options.
     Rest,
-    /// All arguments up to one that is a semicolon.
+    /// All arguments up to a semicolon.
     List,
 }
 
-/// Effect of an option.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effect {
-    /// The tool reads it.
     Acts,
-    /// It is accepted, and changes nothing here.
+    /// Accepted without effect.
     Ignored,
-    /// It is refused; the text names the way of packfs.
+    /// Refused; the text names the alternative in packfs.
     Refused(&'static str),
 }
 
-/// An option of a tool. Its names are separated by spaces; the first is the one that tools ask for.
+/// Names are separated by spaces; code refers to the first.
 #[derive(Clone, Copy, Debug)]
 pub struct Row {
     names: &'static str,
@@ -41,38 +36,31 @@ pub struct Row {
     effect: Effect,
 }
 
-/// Options that act: names, and values.
 pub const fn acts(names: &'static str, takes: Takes) -> Row {
     Row { names, takes, effect: Effect::Acts }
 }
 
-/// Options that are accepted without an effect.
 pub const fn ignored(names: &'static str, takes: Takes) -> Row {
     Row { names, takes, effect: Effect::Ignored }
 }
 
-/// Options that are refused, with the way of packfs.
 pub const fn refused(names: &'static str, takes: Takes, instead: &'static str) -> Row {
     Row { names, takes, effect: Effect::Refused(instead) }
 }
 
 impl Row {
-    /// True for one of its names.
     pub fn has(&self, name: &str) -> bool {
         self.names.split(' ').any(|own| own == name)
     }
 
-    /// Returns all names, separated by blanks.
     pub fn names(&self) -> &'static str {
         self.names
     }
 
-    /// Returns the effect.
     pub fn effect(&self) -> Effect {
         self.effect
     }
 
-    /// Returns the value as help writes it.
     pub fn value(&self) -> &'static str {
         match self.takes {
             Takes::Nothing => "",
@@ -83,7 +71,7 @@ impl Row {
         }
     }
 
-    /// True if getopt programs print a text and exit as soon as they come to it.
+    /// True if getopt programs print a text and exit when they reach the option.
     fn is_last(&self) -> bool {
         self.has("--help") || self.has("--version")
     }
@@ -93,58 +81,47 @@ impl Row {
     }
 }
 
-/// Order of options and operands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Style {
-    /// Options are words after one dash, all after the operands: mksquashfs.
+    /// mksquashfs: options are words after one dash, all after the operands.
     OperandsFirst,
-    /// Options are words after one dash, all before the operands: unsquashfs.
+    /// unsquashfs: options are words after one dash, all before the operands.
     OptionsFirst,
-    /// The style of `getopt_long`: options anywhere, clusters, attached values, `--`.
+    /// `getopt_long`: options anywhere, clusters, attached values, `--`.
     Getopt,
 }
 
-/// A parsed command line.
 #[derive(Debug, Default)]
 pub struct Given {
-    /// Options with their values, as typed from left to right, under their first names.
+    /// Options in the order typed, by their first names.
     pub options: Vec<(&'static str, OsString)>,
-    /// All other arguments.
     pub operands: Vec<OsString>,
 }
 
 impl Given {
-    /// Returns true if an option is given.
     pub fn has(&self, name: &str) -> bool {
         self.options.iter().any(|(own, _)| *own == name)
     }
 
-    /// Returns the value of the last option of a name.
     pub fn last(&self, name: &str) -> Option<&OsStr> {
         self.options.iter().rev().find(|(own, _)| *own == name).map(|(_, value)| value.as_os_str())
     }
 
-    /// Returns the values of all options of a name.
     pub fn all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a OsStr> {
         self.options.iter().filter(move |(own, _)| *own == name).map(|(_, value)| value.as_os_str())
     }
 
-    /// Returns the last value of an option as text.
-    ///
-    /// Errors: `Usage` for what is not UTF-8.
+    /// Errors: `Usage` if the value is not UTF-8.
     pub fn text(&self, name: &str) -> Result<Option<&str>> {
         self.last(name).map(|value| as_text(name, value)).transpose()
     }
 
-    /// Returns the last value of an option as a number.
-    ///
-    /// Errors: `Usage` for what is none.
     pub fn number<T: std::str::FromStr>(&self, name: &str) -> Result<Option<T>> {
         let wrong = |text: &str| Error::usage(format!("{name}: {text:?} is not a number in range"));
         self.text(name)?.map(|text| text.trim().parse().map_err(|_| wrong(text))).transpose()
     }
 
-    /// Returns the last of several options: true if `yes` stands behind `no`.
+    /// The last one counts.
     pub fn switched(&self, yes: &str, no: &str, default: bool) -> bool {
         let last = self.options.iter().rev().find(|(own, _)| *own == yes || *own == no);
         last.map_or(default, |(own, _)| *own == yes)
@@ -155,25 +132,36 @@ fn as_text<'a>(name: &str, value: &'a OsStr) -> Result<&'a str> {
     value.to_str().ok_or_else(|| Error::usage(format!("{name}: {value:?} is not UTF-8")))
 }
 
-/// Returns a number in decimal, octal or hexadecimal digits, as strtol reads it.
-///
-/// Errors: `Usage`.
+/// Decimal, octal or hexadecimal, as strtol.
 pub fn number(name: &str, text: &str) -> Result<i64> {
+    wide(text).and_then(|value| value.try_into().ok()).ok_or_else(|| not_a_number(name, text))
+}
+
+/// Seconds since 1970. Numbers from 2^63 on are times before it, as strtoull.
+pub fn seconds(name: &str, text: &str) -> Result<i64> {
+    let seconds =
+        |value: i128| i64::try_from(value).ok().or_else(|| Some(u64::try_from(value).ok()?.cast_signed()));
+    wide(text).and_then(seconds).ok_or_else(|| not_a_number(name, text))
+}
+
+fn not_a_number(name: &str, text: &str) -> Error {
+    Error::usage(format!("{name}: {text:?} is not a number"))
+}
+
+fn wide(text: &str) -> Option<i128> {
     let (sign, digits) = match text.strip_prefix('-') {
         Some(digits) => (-1, digits),
         None => (1, text),
     };
     let parsed = match digits.strip_prefix("0x") {
-        Some(digits) => i64::from_str_radix(digits, 16),
-        None if digits.len() > 1 && digits.starts_with('0') => i64::from_str_radix(digits, 8),
+        Some(digits) => u64::from_str_radix(digits, 16),
+        None if digits.len() > 1 && digits.starts_with('0') => u64::from_str_radix(digits, 8),
         None => digits.parse(),
     };
-    parsed.map(|value| sign * value).map_err(|_| Error::usage(format!("{name}: {text:?} is not a number")))
+    parsed.ok().map(|value| sign * i128::from(value))
 }
 
-/// Returns such a number with the suffixes of mkfs.erofs: `64k`, `1M`, `1g`.
-///
-/// Errors: `Usage`.
+/// A number with the suffixes of mkfs.erofs: `64k`, `1M`, `1g`.
 pub fn sized(name: &str, text: &str) -> Result<i64> {
     let (digits, shift) = match text.as_bytes().last().map(u8::to_ascii_lowercase) {
         Some(b'k') => (&text[..text.len() - 1], 10),
@@ -185,9 +173,7 @@ pub fn sized(name: &str, text: &str) -> Result<i64> {
     number(name, digits)?.checked_mul(1 << shift).ok_or_else(too_large)
 }
 
-/// Returns a number of bytes, with the suffixes that all these tools know.
-///
-/// Errors: `Usage`.
+/// A number of bytes, with the suffixes that all these tools support.
 pub fn size(name: &str, text: &str) -> Result<u64> {
     let wrong = || Error::usage(format!("{name}: {text:?} is not a size, such as 4096, 128K or 1M"));
     let digits = text.bytes().take_while(u8::is_ascii_digit).count();
@@ -203,8 +189,6 @@ pub fn size(name: &str, text: &str) -> Result<u64> {
     number.checked_mul(1 << shift).ok_or_else(wrong)
 }
 
-/// Reads a command line by a table.
-///
 /// Errors: `Usage` for unknown and refused options, and for missing values.
 pub fn parse(rows: &[&[Row]], style: Style, args: &[OsString]) -> Result<Given> {
     let mut reader = Reader { rows, given: Given::default(), args: args.iter().cloned() };
@@ -222,7 +206,7 @@ struct Reader<'a> {
     args: std::iter::Cloned<std::slice::Iter<'a, OsString>>,
 }
 
-/// True for `-x`, false for `-` and for operands.
+/// False for `-` and for operands.
 fn is_option(arg: &OsStr) -> bool {
     arg.len() > 1 && arg.as_bytes().starts_with(b"-")
 }
@@ -286,7 +270,7 @@ impl Reader<'_> {
         self.take(row, &name, value)
     }
 
-    /// Returns the only long option that begins so.
+    /// `None` if ambiguous.
     fn abbreviated(&self, name: &str) -> Option<Row> {
         let begins = |row: &&Row| row.names.split(' ').any(|own| own.starts_with(name));
         let mut found = self.rows.iter().copied().flatten().filter(begins);
@@ -312,7 +296,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// Takes an option, and leaves out all arguments behind it, which its tool would not read.
+    /// Drops all further arguments, which the tool would not read.
     fn end_with(&mut self, row: Row) -> Result<()> {
         self.args.by_ref().for_each(drop);
         self.take(row, row.first(), None)
@@ -340,7 +324,7 @@ impl Reader<'_> {
             let name = row.first();
             self.given.options.extend(values.into_iter().map(|value| (name, value)));
         } else if self.given.options.is_empty() {
-            // Operands may not follow it either.
+            // Operands must not follow it either.
             self.given.options.push(("", OsString::new()));
         }
         Ok(())
@@ -423,6 +407,13 @@ mod tests {
             [10, 8, 16, -1, 65536, 1024, 1 << 30]
         );
         assert_eq!(["", "k", "08", "1x", "9999999999999G"].map(of), [None; 5]);
+        assert_eq!(number("-C", "-9223372036854775808").ok(), Some(i64::MIN));
+        assert_eq!(number("-C", "9223372036854775808").ok(), None);
+        let time = |text| seconds("-T", text).ok();
+        assert_eq!(
+            ["-2", "9223372036854775808", "18446744073709551614", "18446744073709551616"].map(time),
+            [Some(-2), Some(i64::MIN), Some(-2), None]
+        );
     }
 
     #[test]

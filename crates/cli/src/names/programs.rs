@@ -8,21 +8,18 @@ use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// Returns true if the description that the program `file` gives of a file matches.
-///
-/// Errors: `Failed`, `Io` for the program.
+/// Matches the description of the program `file`.
 pub fn file(host: &Path, regex: &Regex) -> Result<bool> {
     let run = Command::new("file").arg("-b").arg("--").arg(host).stdin(Stdio::null()).output();
     let run = run.or_io(|| "cannot run file, which the test \"file\" needs")?;
-    match run.status.success() {
-        true => Ok(regex.is_match(&run.stdout)),
-        false => Err(Error::failed(format!("file -b {host:?} failed: {}", run.status))),
+    if run.status.success() {
+        Ok(regex.is_match(&run.stdout))
+    } else {
+        Err(Error::failed(format!("file -b {host:?} failed: {}", run.status)))
     }
 }
 
-/// Returns true if a command of the shell succeeds for a file, whose names are in its environment.
-///
-/// Errors: `Io` for the shell.
+/// The names of the file are in the command's environment.
 pub fn succeeds(command: &str, path: &ImagePath, host: &Path) -> Result<bool> {
     let name = path.file_name().map(|name| name.as_bytes().to_vec()).unwrap_or_default();
     let name = String::from_utf8_lossy(&name).into_owned();
@@ -33,21 +30,26 @@ pub fn succeeds(command: &str, path: &ImagePath, host: &Path) -> Result<bool> {
     Ok(shell.status().or_io(|| format!("cannot run {command}"))?.success())
 }
 
-/// Returns the type of a file of this machine.
 pub fn file_type(found: &Metadata) -> FileType {
     let file_type = found.file_type();
-    match () {
-        () if file_type.is_dir() => FileType::Directory,
-        () if file_type.is_symlink() => FileType::Symlink,
-        () if file_type.is_block_device() => FileType::BlockDevice,
-        () if file_type.is_char_device() => FileType::CharDevice,
-        () if file_type.is_fifo() => FileType::Fifo,
-        () if file_type.is_socket() => FileType::Socket,
-        () => FileType::File,
+    if file_type.is_dir() {
+        FileType::Directory
+    } else if file_type.is_symlink() {
+        FileType::Symlink
+    } else if file_type.is_block_device() {
+        FileType::BlockDevice
+    } else if file_type.is_char_device() {
+        FileType::CharDevice
+    } else if file_type.is_fifo() {
+        FileType::Fifo
+    } else if file_type.is_socket() {
+        FileType::Socket
+    } else {
+        FileType::File
     }
 }
 
-/// Returns a number of a file of this machine; `depth` is that of its name.
+/// `depth` is that of its name.
 pub fn figure(figure: Figure, found: &Metadata, depth: usize) -> Option<u64> {
     let (is_file, is_dir) = (found.is_file(), found.is_dir());
     Some(match figure {
@@ -61,7 +63,7 @@ pub fn figure(figure: Figure, found: &Metadata, depth: usize) -> Option<u64> {
         Figure::Uid => found.uid().into(),
         Figure::Gid => found.gid().into(),
         Figure::Depth => depth as u64,
-        // Names of a directory of this machine are not those of the image.
+        // A directory of this machine may have other names than in the image.
         Figure::Entries => return None,
     })
 }

@@ -13,10 +13,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use tempfile::TempDir;
 
-/// First line of the data in a pseudo file; one more line follows.
+/// One more line follows before the data.
 const START_OF_DATA: &[u8] = b"# START OF DATA - DO NOT MODIFY";
 
-/// Kind of a defined entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum What {
     Dir,
@@ -29,20 +28,17 @@ enum What {
     Fifo,
     Socket,
     Symlink(Vec<u8>),
-    /// Output of a shell command.
     Command(Vec<u8>),
-    /// Part of the data behind the definitions.
     Data {
         len: u64,
         offset: u64,
     },
-    /// A file of this machine, whose metadata it takes.
+    /// Takes the metadata of a file of this machine, too.
     Host(PathBuf),
-    /// Another defined entry.
     Link(ImagePath),
 }
 
-/// Metadata of a definition; an unset time is that of packing, or stays.
+/// An unset time is that of packing, or unchanged.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Given {
     mode: u16,
@@ -56,31 +52,26 @@ struct Definition {
     xattrs: Xattrs,
 }
 
-/// All definitions of a command line.
 pub struct Pseudo<'a> {
     users: &'a Ids,
     groups: &'a Ids,
     rows: BTreeMap<ImagePath, Definition>,
     /// Default of directories above definitions.
     above: Option<Given>,
-    /// Files that definitions need, until the image is packed.
+    /// Needed until the image is packed.
     folder: TempDir,
     files: u32,
-    /// Messages about definitions that are ignored.
     pub ignored: Vec<String>,
 }
 
-/// Values that definitions do not give.
 pub struct Defaults<'a> {
-    /// Time of entries without one.
     pub now: i64,
-    /// Applies the forced changes; true for a directory.
+    /// Applies forced changes; the flag is true for a directory.
     pub meta: &'a dyn Fn(Meta, bool) -> Meta,
-    /// Attributes that every entry gets; true for one that takes those of users.
+    /// Attributes of every entry; the flag is true for one that may have user attributes.
     pub xattrs: &'a dyn Fn(bool) -> Xattrs,
 }
 
-/// A definition as it is read from left to right.
 struct Words<'t> {
     whole: &'t [u8],
     rest: &'t [u8],
@@ -91,7 +82,7 @@ impl<'t> Words<'t> {
         Error::usage(format!("{what} in pseudo file definition \"{}\"", packfs::escaped(self.whole)))
     }
 
-    /// Returns a word; blanks in it are quoted or follow a backslash.
+    /// Blanks are quoted or follow a backslash.
     fn quoted(&mut self) -> Vec<u8> {
         let (mut word, mut is_quoted, mut at) = (Vec::new(), false, 0);
         while let Some(&byte) = self.rest.get(at) {
@@ -130,32 +121,26 @@ impl<'t> Words<'t> {
 }
 
 impl<'a> Pseudo<'a> {
-    /// No definitions.
-    ///
-    /// Errors: `Io` for a folder of temporary files.
     pub fn new(users: &'a Ids, groups: &'a Ids) -> Result<Self> {
         let folder = tempfile::tempdir().or_io(|| "cannot create a temporary directory")?;
         let rows = BTreeMap::new();
         Ok(Pseudo { users, groups, rows, above: None, folder, files: 0, ignored: Vec::new() })
     }
 
-    /// Returns true if there are none.
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }
 
-    /// Returns true if a definition, or the default of directories, makes the root.
+    /// True if a definition, or the default of directories, describes the root.
     pub fn makes_root(&self) -> bool {
         let row = self.rows.get(&ImagePath::root()).and_then(|row| row.made.as_ref());
         self.above.is_some() || row.is_some_and(|(what, ..)| *what == What::Dir)
     }
 
-    /// Returns the newest time that a definition gives.
     pub fn newest(&self) -> Option<i64> {
         self.rows.values().filter_map(|row| row.made.as_ref()?.1.mtime).max()
     }
 
-    /// Forgets all attributes.
     pub fn drop_xattrs(&mut self) {
         self.rows.retain(|_, row| {
             row.xattrs.clear();
@@ -163,9 +148,6 @@ impl<'a> Pseudo<'a> {
         });
     }
 
-    /// Sets the directories above definitions.
-    ///
-    /// Errors: `Usage`.
     pub fn set_above(&mut self, text: &[u8]) -> Result<()> {
         let mut words = Words { whole: text, rest: text.trim_ascii_start() };
         let letter = words.word("type")?;
@@ -176,16 +158,11 @@ impl<'a> Pseudo<'a> {
         Ok(())
     }
 
-    /// Adds a definition.
-    ///
-    /// Errors: `Usage`.
     pub fn add(&mut self, text: &[u8]) -> Result<()> {
         self.define(text, None).map(|_| ())
     }
 
-    /// Adds the definitions of a file; `-` is standard input.
-    ///
-    /// Errors: `Usage`, `Io`.
+    /// `-` is standard input.
     pub fn add_file(&mut self, path: &Path) -> Result<()> {
         let cannot = || format!("cannot open pseudo file {path:?}");
         if path == Path::new("-") {
@@ -207,7 +184,7 @@ impl<'a> Pseudo<'a> {
         Ok(())
     }
 
-    /// Lets definitions that wait for `from` read from `path`, whose data begin at `start`.
+    /// Redirects definitions from `from` to `path`, whose data begins at `start`.
     fn shift_data(&mut self, from: &Path, path: &Path, start: u64) {
         for row in self.rows.values_mut() {
             if let Some((What::Data { offset, .. }, _, Some(file))) = &mut row.made
@@ -224,7 +201,7 @@ impl<'a> Pseudo<'a> {
         self.folder.path().join(self.files.to_string())
     }
 
-    /// Reads definitions; returns true if data follow, which `data` is to name.
+    /// Returns true if data follows, at `data`.
     fn read(&mut self, text: &mut dyn BufRead, data: &Path) -> Result<bool> {
         let mut line = Vec::new();
         loop {
@@ -255,12 +232,11 @@ impl<'a> Pseudo<'a> {
     }
 
     fn given(&self, words: &mut Words<'_>, has_time: bool) -> Result<Given> {
-        let mtime = match has_time {
-            true => {
-                let text = String::from_utf8_lossy(&words.quoted()).into_owned();
-                Some(when::seconds("time", &text).map_err(|_| words.wrong("Invalid time"))?)
-            }
-            false => None,
+        let mtime = if has_time {
+            let text = String::from_utf8_lossy(&words.quoted()).into_owned();
+            Some(when::seconds("time", &text).map_err(|_| words.wrong("Invalid time"))?)
+        } else {
+            None
         };
         let mode = u16::from_str_radix(words.word("octal mode")?, 8).ok().filter(|mode| *mode <= 0o7777);
         let mode = mode.ok_or_else(|| words.wrong("Mode out of range"))?;
@@ -337,9 +313,8 @@ impl<'a> Pseudo<'a> {
         Ok((what, given))
     }
 
-    /// Returns the lines of a manifest that lay the definitions over a tree.
-    ///
-    /// Errors: `Usage` for a definition without a place; `Failed` and `Io` for commands and files.
+    /// Errors: `Usage` for a definition whose directory does not exist; `Failed` and `Io` for
+    /// commands and files.
     pub fn manifest(
         &mut self,
         tree: &Tree,
@@ -355,7 +330,11 @@ impl<'a> Pseudo<'a> {
             }
             let is_root_of_nothing = path.is_root() && !is_source;
             let Some((what, given, data)) = &row.made else {
-                lines.extend((!row.xattrs.is_empty()).then(|| modify(path, None, &row.xattrs)));
+                if found.is_some() || path.is_root() {
+                    lines.extend((!row.xattrs.is_empty()).then(|| modify(path, None, &row.xattrs)));
+                } else {
+                    lines.push(self.dir_above(path, defaults, &row.xattrs)?);
+                }
                 continue;
             };
             match (what, found) {
@@ -408,21 +387,38 @@ impl<'a> Pseudo<'a> {
         let (mut parent, depth) = (ImagePath::root(), path.names().count());
         for name in path.names().take(depth.saturating_sub(1)) {
             parent.push(name);
-            let is_defined = rows.get(&parent).is_some_and(|row| row.made.is_some());
-            if is_defined || tree.find(&parent).is_some() {
+            if tree.find(&parent).is_some() {
                 continue;
             }
-            let Some(above) = self.above else {
-                let fault = format!("Pathname \"{parent}\" does not exist in filesystem");
-                return Err(Error::usage(fault).hint("define the directory, or use -pd"));
-            };
-            let mut line = line("dir", &parent, meta_of(above, defaults, true));
-            add_xattrs(&mut line, &(defaults.xattrs)(true));
+            match rows.get(&parent).map(|row| &row.made) {
+                Some(Some((What::Modify, ..))) => {
+                    let fault = format!("Pseudo modify pathname \"{parent}\" does not exist in filesystem");
+                    return Err(Error::usage(fault).hint("define the directory"));
+                }
+                Some(_) => continue,
+                None => {}
+            }
+            let line = self.dir_above(&parent, defaults, &Xattrs::new())?;
             if !lines.contains(&line) {
                 lines.push(line);
             }
         }
         Ok(())
+    }
+
+    /// A directory that is needed but not defined gets the metadata of `-pd`.
+    ///
+    /// Errors: `Usage` without `-pd`.
+    fn dir_above(&self, path: &ImagePath, defaults: &Defaults<'_>, xattrs: &Xattrs) -> Result<Vec<u8>> {
+        let Some(above) = self.above else {
+            let fault = format!("Pathname \"{path}\" does not exist in filesystem");
+            return Err(Error::usage(fault).hint("define the directory, or use -pd"));
+        };
+        let mut line = line("dir", path, meta_of(above, defaults, true));
+        let mut all = (defaults.xattrs)(true);
+        all.extend(xattrs.clone());
+        add_xattrs(&mut line, &all);
+        Ok(line)
     }
 
     fn entry(
@@ -467,7 +463,7 @@ impl<'a> Pseudo<'a> {
         })
     }
 
-    /// Runs a command; returns the file with its output.
+    /// Returns the file with its output.
     fn run(&mut self, command: &[u8]) -> Result<PathBuf> {
         let path = self.new_file();
         let shown = packfs::escaped(command).to_string();
@@ -482,8 +478,8 @@ impl<'a> Pseudo<'a> {
     }
 }
 
-/// True for the beginning of a line that ends within its first word, whose line feed unsquashfs
-/// writes behind a backslash.
+/// True for a prefix that ends within its first word: unsquashfs writes a line feed in a name after
+/// a backslash.
 fn is_within_name(line: &[u8]) -> bool {
     let mut words = Words { whole: line, rest: line.trim_ascii_start() };
     !words.quoted().is_empty() && words.rest.is_empty() && !line.ends_with(b" \\")
@@ -494,9 +490,6 @@ fn meta_of(given: Given, defaults: &Defaults<'_>, is_dir: bool) -> Meta {
     (defaults.meta)(Meta { mode: given.mode, owner: given.owner, mtime }, is_dir)
 }
 
-/// Returns the line of an entry that is a file of this machine.
-///
-/// Errors: `Io`.
 pub fn host_entry(path: &ImagePath, host: &Path, defaults: &Defaults<'_>) -> Result<Vec<u8>> {
     let found = host.symlink_metadata().or_io(|| format!("cannot read {host:?}"))?;
     let (file_type, rdev) = (found.file_type(), found.rdev());
@@ -506,28 +499,27 @@ pub fn host_entry(path: &ImagePath, host: &Path, defaults: &Defaults<'_>) -> Res
         mtime: Timestamp::from_seconds(found.mtime()),
     };
     let meta = (defaults.meta)(meta, file_type.is_dir());
-    Ok(match () {
-        () if file_type.is_dir() => line("dir", path, meta),
-        () if file_type.is_symlink() => {
-            let target = std::fs::read_link(host).or_io(|| format!("cannot read {host:?}"))?;
-            keyed(line("symlink", path, meta), "target", target.as_os_str().as_bytes())
-        }
-        () if file_type.is_file() => {
-            let host = std::path::absolute(host).or_io(|| format!("cannot find {host:?}"))?;
-            keyed(line("file", path, meta), "from", host.as_os_str().as_bytes())
-        }
-        () if file_type.is_fifo() => line("fifo", path, meta),
-        () if file_type.is_socket() => line("socket", path, meta),
-        () => {
-            let mut line = line(if file_type.is_block_device() { "block" } else { "char" }, path, meta);
-            let (major, minor) = (rustix::fs::major(rdev), rustix::fs::minor(rdev));
-            line.extend(format!(" major={major} minor={minor}").bytes());
-            line
-        }
+    Ok(if file_type.is_dir() {
+        line("dir", path, meta)
+    } else if file_type.is_symlink() {
+        let target = std::fs::read_link(host).or_io(|| format!("cannot read {host:?}"))?;
+        keyed(line("symlink", path, meta), "target", target.as_os_str().as_bytes())
+    } else if file_type.is_file() {
+        let host = std::path::absolute(host).or_io(|| format!("cannot find {host:?}"))?;
+        keyed(line("file", path, meta), "from", host.as_os_str().as_bytes())
+    } else if file_type.is_fifo() {
+        line("fifo", path, meta)
+    } else if file_type.is_socket() {
+        line("socket", path, meta)
+    } else {
+        let mut line = line(if file_type.is_block_device() { "block" } else { "char" }, path, meta);
+        let (major, minor) = (rustix::fs::major(rdev), rustix::fs::minor(rdev));
+        line.extend(format!(" major={major} minor={minor}").bytes());
+        line
     })
 }
 
-/// Returns a word of a manifest that holds any bytes.
+/// The word may contain any bytes.
 pub fn quoted(bytes: &[u8]) -> Vec<u8> {
     let mut word = vec![b'"'];
     for &byte in bytes {
@@ -541,7 +533,6 @@ pub fn quoted(bytes: &[u8]) -> Vec<u8> {
     word
 }
 
-/// Adds a key and its value to an entry of a manifest.
 pub fn keyed(mut line: Vec<u8>, key: &str, value: &[u8]) -> Vec<u8> {
     line.push(b' ');
     line.extend(key.bytes());
@@ -550,7 +541,6 @@ pub fn keyed(mut line: Vec<u8>, key: &str, value: &[u8]) -> Vec<u8> {
     line
 }
 
-/// Returns an entry of a manifest with its metadata.
 pub fn line(word: &str, path: &ImagePath, meta: Meta) -> Vec<u8> {
     let mut line = word.as_bytes().to_vec();
     line.push(b' ');
@@ -572,7 +562,6 @@ fn modify(path: &ImagePath, meta: Option<Meta>, xattrs: &Xattrs) -> Vec<u8> {
     text
 }
 
-/// Adds attributes to an entry of a manifest.
 pub fn add_xattrs(line: &mut Vec<u8>, xattrs: &Xattrs) {
     for (name, value) in xattrs {
         line.extend(b" xattr.");

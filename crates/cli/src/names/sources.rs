@@ -1,12 +1,13 @@
-//! Sources of mksquashfs: directories, files, lists, archives, and files about them.
+//! Sources of mksquashfs: directories, files, lists, archives, and files with their metadata.
 
 use super::parse::Given;
 use super::squash::Metadata;
-use super::trees::{self, Edited, Part, load_one};
+use super::trees::{self, Part, load_one};
 use crate::out::report;
 use packfs::source::{ArchiveKind, FileContexts, Loaded, OF_LOWER_LAYER, Shape, stack};
 use packfs::{
-    Error, ImagePath, Implied, Limits, Meta, Name, Owner, Progress, Result, ResultExt, Source, Timestamp,
+    Edited, Error, ImagePath, Implied, Limits, Meta, Name, Owner, Progress, Result, ResultExt, Source,
+    Timestamp,
 };
 use std::collections::HashMap;
 use std::ffi::OsStr;
@@ -17,24 +18,21 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
 
-/// Sources as they are given.
 pub struct Sources<'a> {
-    /// Paths; `-` is none.
+    /// `-` is no path.
     pub paths: &'a [PathBuf],
-    /// Set to read archives: a tar archive from standard input, or zip archives by their paths.
+    /// Archives: a tar archive on standard input, or zip archives by path.
     pub archive: Option<ArchiveKind>,
-    /// Set to keep the directories of paths.
     pub is_tarstyle: bool,
-    /// Byte that ends a name of a list on standard input.
+    /// Separator of a list on standard input.
     pub list_end: Option<u8>,
-    /// Set to keep a single directory as such.
     pub keeps_directory: bool,
 }
 
 impl Sources<'_> {
-    /// Loads the tree; true if its root is made for it, so that its time is not known.
+    /// The flag is true if the source does not describe the root, so that its time is unknown.
     ///
-    /// Errors: `Usage` for sources that do not fit together; those of the sources.
+    /// Errors: `Usage` for an invalid combination of sources; those of the sources.
     pub fn load(
         &self,
         shape: &Shape,
@@ -64,14 +62,12 @@ impl Sources<'_> {
         self.paths.first().is_some_and(|path| path.as_os_str() == "-")
     }
 
-    /// True if the sources are not definitions alone.
+    /// False if there are only definitions.
     pub fn has_root(&self) -> bool {
         self.archive.is_some() || self.list_end.is_some() || !self.is_stdin()
     }
 
-    /// Refuses `-` without the option that says what standard input holds, and the other way round.
-    ///
-    /// Errors: `Usage`.
+    /// Errors: `Usage` for `-` without an option for standard input, and vice versa.
     pub fn check(&self, makes_root: bool, has_pseudo_stdin: bool) -> Result<()> {
         let is_tar = self.archive == Some(ArchiveKind::Tar);
         let readers = [self.archive.is_some(), self.list_end.is_some(), has_pseudo_stdin];
@@ -95,7 +91,7 @@ impl Sources<'_> {
     }
 
     fn archives(&self, shape: &Shape, metadata: &Metadata, progress: &dyn Progress) -> Result<Loaded> {
-        // Directories without a member have the root's time, which is known once all is read.
+        // Directories without a member get the root's time, which is known at the end.
         let made = Timestamp { seconds: i64::MIN, nanos: 0 };
         let Meta { mode, owner, mtime } = own_root();
         let implied = metadata.implied(owner, made);
@@ -105,7 +101,7 @@ impl Sources<'_> {
             }
             _ => Source::TarStdin.load(&Shape { implied, ..shape.clone() }, progress)?,
         };
-        // The tool gives the root of its own, whatever the archive says.
+        // The tool sets the root's metadata, whatever the archive contains.
         let mode = if metadata.default_mode.is_some() { implied.mode } else { mode };
         trees::edited(loaded, true, |path, _, edit| {
             if path.is_root() {
@@ -117,7 +113,7 @@ impl Sources<'_> {
         })
     }
 
-    /// Puts zip archives over each other: of files of one path the last is taken, which is told.
+    /// Stacks zip archives: the last file of a path wins, with a warning.
     fn zips(&self, shape: &Shape, implied: Meta, progress: &dyn Progress) -> Result<Loaded> {
         let Meta { mode, owner, mtime } = OF_LOWER_LAYER;
         let shape = Shape { implied: Implied { mode, owner, mtime: Some(mtime) }, ..shape.clone() };
@@ -147,7 +143,7 @@ impl Sources<'_> {
         self.placed(&paths, shape, progress, true)
     }
 
-    /// Places each source at its own path; those of a list without what is below them.
+    /// Keeps the path of each source; of a list, without contents of directories.
     fn placed(
         &self,
         paths: &[PathBuf],
@@ -196,12 +192,12 @@ impl Sources<'_> {
     }
 }
 
-/// Leaves out the root's metadata and the directories above a place, which others describe.
+/// Drops metadata of the root and of directories above `place`, which other sources describe.
 fn only_below(loaded: Loaded, place: &ImagePath) -> Result<Loaded> {
     trees::edited(loaded, true, |path, _, _| Ok(path.starts_with(place) || place.starts_with(path)))
 }
 
-/// Returns the place of a path in the image, and notes the directories above it.
+/// Path in the image; adds the directories above it to `hosts`.
 fn place_of(path: &Path, hosts: &mut HashMap<ImagePath, PathBuf>) -> Result<Option<ImagePath>> {
     let (mut place, mut host) = (ImagePath::root(), PathBuf::new());
     for component in path.components() {
@@ -231,7 +227,7 @@ fn host_meta(path: &Path) -> Option<Meta> {
     })
 }
 
-/// Returns the root of several sources: writable by all, of this user, from now.
+/// Writable by all, owned by this user, modified now.
 fn own_root() -> Meta {
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs());
     let owner = Owner { uid: rustix::process::getuid().as_raw(), gid: rustix::process::getgid().as_raw() };
@@ -247,8 +243,7 @@ fn with_root(loaded: Loaded, meta: Meta) -> Result<Loaded> {
     })
 }
 
-/// Returns device and inode of what a path of an exclude list names: a path of this machine, or one
-/// below the sources.
+/// Device and inode of a path of an exclude list: on this machine, or below the sources.
 pub fn identities(sources: &[PathBuf], path: &Path) -> Vec<(u64, u64)> {
     let is_absolute =
         [&b"/"[..], b"./", b"../"].iter().any(|start| path.as_os_str().as_bytes().starts_with(start));
@@ -269,9 +264,7 @@ pub fn is_mount_point(sources: &[PathBuf], path: &ImagePath) -> bool {
     matches!((device(source), device(&host)), (Some(one), Some(other)) if one != other)
 }
 
-/// Reads a sort file: paths of the image, with priorities.
-///
-/// Errors: `Io`; `Usage` for an invalid line.
+/// Lines are paths of the image with priorities.
 pub fn sort_lines(file: &Path, sources: &[PathBuf], lines: &mut Vec<(ImagePath, i16)>) -> Result<()> {
     let text = std::fs::read(file).or_io(|| format!("cannot open sort file {file:?}"))?;
     for line in text.split(|&byte| byte == b'\n').map(<[u8]>::trim_ascii) {
@@ -291,31 +284,31 @@ pub fn sort_lines(file: &Path, sources: &[PathBuf], lines: &mut Vec<(ImagePath, 
     Ok(())
 }
 
-/// Returns the place of a path of a sort file in the image of a single directory.
+/// Path in the image of a single directory.
 fn in_image(sources: &[PathBuf], path: &Path) -> Option<ImagePath> {
     let source = sources.first()?;
     let is_host =
         [&b"/"[..], b"./", b"../"].iter().any(|start| path.as_os_str().as_bytes().starts_with(start));
     let below = source.join(path);
-    let path = match () {
-        () if is_host => path.canonicalize().ok()?.strip_prefix(source.canonicalize().ok()?).ok()?.to_owned(),
-        () if below.symlink_metadata().is_ok() => path.to_owned(),
-        // Paths from the working directory, as those of mkisofs.
-        () => path.strip_prefix(source).unwrap_or(path).to_owned(),
+    let path = if is_host {
+        path.canonicalize().ok()?.strip_prefix(source.canonicalize().ok()?).ok()?.to_owned()
+    } else if below.symlink_metadata().is_ok() {
+        path.to_owned()
+    } else {
+        // Relative to the working directory, as in mkisofs.
+        path.strip_prefix(source).unwrap_or(path).to_owned()
     };
     ImagePath::parse(path.as_os_str().as_bytes()).ok()
 }
 
-/// Reads the policy of an option, for the mount point of another one.
-///
-/// Errors: those of the file.
+/// `at` is the option with the mount point.
 pub fn file_contexts(given: &Given, file: &str, at: &str) -> Result<Option<Arc<FileContexts>>> {
     let Some(path) = given.last(file) else { return Ok(None) };
     let at = given.last(at).map_or(Ok(ImagePath::root()), |at| ImagePath::parse(at.as_bytes()))?;
     Ok(Some(Arc::new(FileContexts::read(Path::new(path))?.mounted_at(at))))
 }
 
-/// Owners, permissions and capabilities of Android's canned `fs_config`.
+/// Android's canned `fs_config`: owners, permissions and capabilities.
 #[derive(Debug, Default)]
 pub struct FsConfig {
     rows: HashMap<Vec<u8>, (u32, u32, u16, u64)>,
@@ -323,9 +316,6 @@ pub struct FsConfig {
 }
 
 impl FsConfig {
-    /// Reads the file of an option.
-    ///
-    /// Errors: `Io`; `Usage` for an invalid line.
     pub fn of(given: &Given, file: &str, at: &str) -> Result<Self> {
         let Some(path) = given.last(file) else { return Ok(FsConfig::default()) };
         let at = given.last(at).map(|at| at.as_bytes().trim_ascii()).unwrap_or_default();
@@ -334,7 +324,7 @@ impl FsConfig {
         let text = std::fs::read_to_string(path).or_io(|| format!("cannot read {path:?}"))?;
         for line in text.lines().filter(|line| !line.trim().is_empty()) {
             let wrong = || Error::usage(format!("{path:?}: \"{line}\" is not PATH UID GID MODE"));
-            // The root has an empty path, so that its line begins with a blank.
+            // The root has an empty path, so its line begins with a blank.
             let mut words = line.split(' ');
             let name = words.next().unwrap_or_default().trim_matches('/').as_bytes().to_vec();
             let mut words = words.filter(|word| !word.is_empty());
@@ -351,7 +341,6 @@ impl FsConfig {
         Ok(config)
     }
 
-    /// Changes a node.
     pub fn apply(&self, path: &ImagePath, edit: &mut Edited) {
         let below = |parts: [&[u8]; 2]| {
             parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(&b'/')
@@ -363,8 +352,8 @@ impl FsConfig {
         edit.meta.mode = *mode;
         if *capabilities != 0 {
             // Revision 2 with the effective flag (linux/capability.h): permitted, inheritable.
-            let (low, high) =
-                ((*capabilities as u32).to_le_bytes(), ((*capabilities >> 32) as u32).to_le_bytes());
+            let low = (*capabilities as u32).to_le_bytes();
+            let high = ((*capabilities >> 32) as u32).to_le_bytes();
             let value = [&0x0200_0001_u32.to_le_bytes()[..], &low, &[0; 4], &high, &[0; 4]].concat();
             edit.xattrs.insert(b"security.capability".to_vec(), value);
         }

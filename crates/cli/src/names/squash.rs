@@ -5,12 +5,13 @@ use super::modes::Modes;
 use super::parse::{Given, Row, Takes, acts, ignored, size};
 use super::users::Ids;
 use super::when;
+use crate::args::source_date_epoch;
+use ct_codecs::{Base64NoPadding, Decoder};
 use packfs::{Error, Implied, Meta, NodeId, Owner, PackOptions, Result, Timestamp, Tree, Xattrs};
 use regex::bytes::Regex;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 
-/// Options of both tools.
 pub const ROWS: &[Row] = &[
     acts("-b", Takes::One),
     acts("-comp", Takes::One),
@@ -100,16 +101,15 @@ pub const ROWS: &[Row] = &[
     ignored("-4k-align -disable-4k-align", Takes::Nothing),
 ];
 
-/// Codecs by the names of `-comp`.
 pub const CODECS: [&str; 6] = ["gzip", "lzo", "lz4", "xz", "zstd", "lzma"];
 
-/// Highest level of zstd with which the search for similar files makes packing clearly slower than
-/// that of the tool (docs/guide/callers.md, times).
+/// Level up to which the search for similar files makes packing clearly slower than the tool
+/// (docs/guide/callers.md, times).
 const QUICK_ZSTD_LEVEL_MAX: u32 = 12;
 
-/// Returns the codec with its options; options may stand before `-comp`.
+/// Options may precede `-comp`.
 ///
-/// Errors: `Usage` for an unknown codec, two of them, and options of another one.
+/// Errors: `Usage` for an unknown codec, two codecs, and options of another one.
 fn codec(given: &Given) -> Result<String> {
     let mut names = given.all("-comp").map(|name| name.to_string_lossy().into_owned());
     let name = names.next().unwrap_or_else(|| "gzip".to_owned());
@@ -158,8 +158,7 @@ fn codec(given: &Given) -> Result<String> {
     Ok(spec)
 }
 
-/// True for codecs so quick that the search for similar files would make packing slower than that
-/// of the tool.
+/// True if the search for similar files would make packing slower than the tool.
 fn is_quick(codec: &str) -> bool {
     let (name, level) = codec.split_once([':', ',']).unwrap_or((codec, ""));
     match name {
@@ -169,12 +168,13 @@ fn is_quick(codec: &str) -> bool {
     }
 }
 
-/// Options of the format.
 fn format_options(given: &Given, exports: bool) -> Vec<(String, String)> {
-    let fragments = match () {
-        () if given.has("-no-fragments") => "off",
-        () if given.switched("-tailends", "-no-tailends", false) => "always",
-        () => "on",
+    let fragments = if given.has("-no-fragments") {
+        "off"
+    } else if given.switched("-tailends", "-no-tailends", false) {
+        "always"
+    } else {
+        "on"
     };
     let words =
         [("-noI", "inodes"), ("-noId", "ids"), ("-noD", "data"), ("-noF", "fragments"), ("-noX", "xattrs")];
@@ -201,9 +201,7 @@ fn format_options(given: &Given, exports: bool) -> Vec<(String, String)> {
     options.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
 }
 
-/// Returns the options of packing that need no look at the sources.
-///
-/// Errors: `Usage`.
+/// Options that do not depend on the sources.
 pub fn pack_options(given: &Given, exports: bool) -> Result<PackOptions> {
     let block = given.text("-b")?.map(|text| size("-b", text)).transpose()?.unwrap_or(128 << 10);
     let block_size = u32::try_from(block).map_err(|_| Error::usage("-b: block sizes are 4K to 1M"))?;
@@ -217,7 +215,7 @@ pub fn pack_options(given: &Given, exports: bool) -> Result<PackOptions> {
         block_size: Some(block_size),
         options: format_options(given, exports),
         jobs: given.number::<u16>("-processors")?.map_or(0, usize::from),
-        // The tool's caches are a smaller part of what it needs.
+        // The tool's caches are a smaller part of its memory.
         memory: mem.map(|mem| mem.max(256 << 20)),
         offset: offset.unwrap_or(0),
         keep_going: !given.has("-exit-on-error"),
@@ -228,7 +226,7 @@ pub fn pack_options(given: &Given, exports: bool) -> Result<PackOptions> {
     Ok(options)
 }
 
-/// A time option: a fixed one, or that of the newest inode.
+/// Fixed, or that of the newest inode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Time {
     At(i64),
@@ -248,7 +246,6 @@ fn time(given: &Given, name: &str) -> Result<Option<Time>> {
 }
 
 impl Time {
-    /// Returns its seconds.
     pub fn seconds(self, newest: i64) -> i64 {
         match self {
             Time::At(seconds) => seconds,
@@ -257,18 +254,14 @@ impl Time {
     }
 }
 
-/// Times that options and `SOURCE_DATE_EPOCH` set.
+/// Set by options and `SOURCE_DATE_EPOCH`.
 #[derive(Debug)]
 pub struct Times {
-    /// Creation time of the image.
     pub made_at: Option<Time>,
-    /// Time of everything.
     pub inode: Option<Time>,
-    /// Time of the root.
     pub root: Option<Time>,
-    /// Latest time.
     epoch: Option<i64>,
-    /// Set if what has no time of its own gets that of the newest inode, not that of packing.
+    /// Nodes without a time get that of the newest inode, not that of packing.
     pub is_reproducible: bool,
 }
 
@@ -276,7 +269,7 @@ impl Times {
     fn of(given: &Given) -> Result<Self> {
         let (made_at, inode) = (time(given, "-mkfs-time")?, time(given, "-inode-time")?);
         let (root, all) = (time(given, "-root-time")?, time(given, "-repro-time")?);
-        let (is_repro, epoch) = (given.has("-repro"), when::source_date_epoch::<u32>()?);
+        let (is_repro, epoch) = (given.has("-repro"), source_date_epoch::<u32>()?);
         let is_fixed = |time: &Option<Time>| matches!(time, Some(Time::At(_)));
         let clash =
             |one: &str, other: &str| Err(Error::usage(format!("cannot specify both {one} and {other}")));
@@ -305,14 +298,12 @@ impl Times {
         Ok(Times { made_at, inode: inode.or(all), root, epoch, is_reproducible })
     }
 
-    /// Returns the time of a node.
     pub fn of_node(&self, mtime: Timestamp, newest: i64) -> Timestamp {
         let mtime = self.inode.map_or(mtime, |time| Timestamp::from_seconds(time.seconds(newest)));
         self.epoch.map_or(mtime, |epoch| mtime.min(Timestamp::from_seconds(epoch)))
     }
 
-    /// Returns the time of the newest inode of a tree, and of others; that of a root that was made
-    /// for the tree does not count.
+    /// Includes `others`, but not a root that the source does not describe.
     pub fn newest(&self, tree: &Tree, is_root_made: bool, others: Option<i64>) -> i64 {
         if let Some(Time::At(fixed)) = self.inode {
             return fixed;
@@ -328,10 +319,8 @@ impl Times {
     }
 }
 
-/// Changes of times, owners, permissions and attributes.
 #[derive(Debug)]
 pub struct Metadata {
-    /// Times of the image and of everything in it.
     pub times: Times,
     uid: Option<u32>,
     gid: Option<u32>,
@@ -341,13 +330,11 @@ pub struct Metadata {
     root_mode: Option<Modes>,
     file_mode: Option<Modes>,
     dir_mode: Option<Modes>,
-    /// Metadata of directories without an entry in a tar archive.
+    /// Applies to directories without an entry in a tar archive.
     pub default_mode: Option<Modes>,
-    /// The same, for the owner.
     default_uid: Option<u32>,
-    /// The same, for the group.
     default_gid: Option<u32>,
-    /// Set if pseudo definitions override forced owners.
+    /// Pseudo definitions override forced owners.
     pub pseudo_override: bool,
     no_xattrs: bool,
     xattrs_exclude: Option<Regex>,
@@ -356,17 +343,13 @@ pub struct Metadata {
 }
 
 impl Metadata {
-    /// Reads the options.
-    ///
-    /// Errors: `Usage`.
     pub fn of(given: &Given, users: &Ids, groups: &Ids) -> Result<Self> {
         let id = |name: &str, ids: &Ids| given.text(name)?.map(|text| ids.id(text)).transpose();
         let mode = |name: &str| given.text(name)?.map(str::parse).transpose();
         let compiled = |name: &str| given.last(name).map(|text| regex(text.as_bytes())).transpose();
         // The last one counts.
-        let forced = |name: &str, ids: &Ids| match given.switched("-all-root", name, false) {
-            true => Ok(Some(0)),
-            false => id(name, ids),
+        let forced = |name: &str, ids: &Ids| {
+            if given.switched("-all-root", name, false) { Ok(Some(0)) } else { id(name, ids) }
         };
         let times = Times::of(given)?;
         let added = given.all("-xattrs-add").map(|text| xattr(text.as_bytes()));
@@ -391,7 +374,6 @@ impl Metadata {
         })
     }
 
-    /// Returns the metadata of directories without an entry in a tar archive.
     pub fn implied(&self, user: Owner, made: Timestamp) -> Implied {
         let mode = self.default_mode.as_ref().map_or(0o755, |change| change.apply(0o755, true));
         let uid = self.default_uid.unwrap_or(user.uid);
@@ -399,12 +381,11 @@ impl Metadata {
         Implied { mode, owner: Owner { uid, gid }, mtime: Some(made) }
     }
 
-    /// Returns true if nothing but times and attributes of an entry may change.
+    /// True if only times and attributes of an entry may change.
     pub fn drops_xattrs(&self) -> bool {
         self.no_xattrs
     }
 
-    /// Returns the metadata of a node after the forced changes.
     pub fn forced(&self, meta: Meta, is_dir: bool) -> Meta {
         let mut meta = meta;
         meta.owner.uid = self.uid.unwrap_or(meta.owner.uid).wrapping_add(self.offset);
@@ -416,7 +397,7 @@ impl Metadata {
         meta
     }
 
-    /// Changes the root; `newest` is the time of the newest inode.
+    /// `newest` is the time of the newest inode.
     pub fn root(&self, meta: &mut Meta, newest: i64) {
         if let Some(change) = &self.root_mode {
             meta.mode = change.apply(meta.mode, true);
@@ -428,7 +409,6 @@ impl Metadata {
         }
     }
 
-    /// Filters and adds attributes of a node.
     pub fn xattrs(&self, xattrs: &mut Xattrs, takes_user: bool) {
         if self.no_xattrs {
             xattrs.clear();
@@ -442,48 +422,30 @@ impl Metadata {
         xattrs.extend(self.added_xattrs(takes_user));
     }
 
-    /// Returns the attributes that every node gets; those of users for files and directories alone.
+    /// User attributes apply only to files and directories.
     pub fn added_xattrs(&self, takes_user: bool) -> Xattrs {
         let added = self.xattrs_add.iter().filter(|_| !self.no_xattrs);
         added.filter(|(name, _)| takes_user || !name.starts_with(b"user.")).cloned().collect()
     }
 }
 
-/// Parses `NAME=VALUE`, the value as text, or coded: `0x` hexadecimal, `0s` base64, `0t` octal.
-///
-/// Errors: `Usage`.
+/// `NAME=VALUE`, with the value as text, `0x` hexadecimal, `0s` base64, or `0t` octal.
 pub fn xattr(text: &[u8]) -> Result<(Vec<u8>, Vec<u8>)> {
     let wrong = || Error::usage(format!("invalid extended attribute {:?}", String::from_utf8_lossy(text)));
     let equals = text.iter().position(|&byte| byte == b'=').ok_or_else(wrong)?;
     let (name, value) = (&text[..equals], &text[equals + 1..]);
     let value = match value {
-        [b'0', b'x' | b'X', digits @ ..] => {
-            let digits = std::str::from_utf8(digits).map_err(|_| wrong())?;
-            packfs::integrity::from_hex(digits).ok_or_else(wrong)?
+        [b'0', b'x' | b'X', digits @ ..] => packfs::from_hex(digits).ok_or_else(wrong)?,
+        [b'0', b's' | b'S', digits @ ..] => {
+            Base64NoPadding::decode_to_vec(digits, Some(b"=")).map_err(|_| wrong())?
         }
-        [b'0', b's' | b'S', digits @ ..] => base64(digits).ok_or_else(wrong)?,
         [b'0', b't' | b'T', text @ ..] => octal(text),
         text => text.to_vec(),
     };
     if name.is_empty() { Err(wrong()) } else { Ok((name.to_vec(), value)) }
 }
 
-fn base64(text: &[u8]) -> Option<Vec<u8>> {
-    const DIGITS: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let (mut bytes, mut held, mut bits) = (Vec::new(), 0_u32, 0);
-    for digit in text.iter().filter(|&&byte| byte != b'=') {
-        let value = DIGITS.iter().position(|known| known == digit)?;
-        held = (held << 6 | u32::try_from(value).ok()?) & 0xf_ffff;
-        bits += 6;
-        if bits >= 8 {
-            bits -= 8;
-            bytes.push(u8::try_from(held >> bits & 0xff).ok()?);
-        }
-    }
-    Some(bytes)
-}
-
-/// Replaces a backslash with three octal digits by that byte, and two backslashes by one.
+/// Three octal digits after a backslash are a byte, two backslashes are one.
 fn octal(mut text: &[u8]) -> Vec<u8> {
     let mut bytes = Vec::new();
     while let Some((&first, rest)) = text.split_first() {
@@ -505,12 +467,14 @@ fn octal(mut text: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// Kind of the exclude patterns; the default of mksquashfs is plain paths.
+/// Plain paths by default.
 pub fn exclude_kind(given: &Given) -> globs::Kind {
-    match () {
-        () if given.has("-regex") => globs::Kind::Regex,
-        () if given.has("-wildcards") => globs::Kind::Glob,
-        () => globs::Kind::Exact,
+    if given.has("-regex") {
+        globs::Kind::Regex
+    } else if given.has("-wildcards") {
+        globs::Kind::Glob
+    } else {
+        globs::Kind::Exact
     }
 }
 

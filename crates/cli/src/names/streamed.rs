@@ -1,16 +1,16 @@
-//! Images that `mksquashfs -stream` wrote: the superblock stands behind everything else.
+//! Images of `mksquashfs -stream`, with the superblock at the end.
 
 use packfs::{Error, Result, ResultExt};
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-/// First bytes of an image, and of one whose superblock is at its end, in either byte order.
+/// Magics with the superblock at the beginning and at the end, in either byte order.
 const MAGICS: [&[u8; 4]; 2] = [b"hsqs", b"sqsh"];
 const STREAMED: [&[u8; 4]; 2] = [b"HSQS", b"SQSH"];
 const SUPERBLOCK_LEN: usize = 96;
 
-/// Moves the superblock of a streamed image to its beginning. A whole image stays as it is.
+/// Moves the superblock to the beginning, unless it is there.
 ///
 /// Errors: `Failed` for any other file; `Io`.
 pub fn fix(path: &Path) -> Result<()> {

@@ -1,15 +1,13 @@
-//! Compressed streams, as sqfs2tar writes them.
+//! Compressed output streams of sqfs2tar.
 
 use packfs::{Error, Result, ResultExt};
 use std::io::Write;
 use std::str::FromStr;
 
-/// Levels of the tool.
 const GZIP_LEVEL: u32 = 9;
 const XZ_PRESET: u32 = 6;
 const ZSTD_LEVEL: i32 = 15;
 
-/// Compressor of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Compressor {
     Gzip,
@@ -30,9 +28,6 @@ impl FromStr for Compressor {
     }
 }
 
-/// Writes by `write` to `out`, through a compressor.
-///
-/// Errors: those of `write`; `Io`.
 pub fn written<T>(
     compressor: Option<Compressor>,
     mut out: impl Write,

@@ -4,10 +4,9 @@ use super::when::Clock;
 use packfs::{Error, Opened, Result};
 use std::path::Path;
 
-/// Codecs by their numbers (`squashfs_fs.h`).
+/// Index: number of the codec (`squashfs_fs.h`).
 const CODECS: [&str; 7] = ["unknown", "gzip", "lzma", "lzo", "xz", "lz4", "zstd"];
 
-/// Bits of the flags.
 const UNCOMPRESSED_INODES: u16 = 1;
 const UNCOMPRESSED_DATA: u16 = 1 << 1;
 const UNCOMPRESSED_FRAGMENTS: u16 = 1 << 3;
@@ -20,11 +19,9 @@ const NO_XATTRS: u16 = 1 << 9;
 const COMPRESSOR_OPTIONS: u16 = 1 << 10;
 const UNCOMPRESSED_IDS: u16 = 1 << 11;
 
-/// Fields of `struct squashfs_super_block`.
+/// `struct squashfs_super_block`.
 pub struct Superblock {
-    /// Creation time.
     pub made_at: u32,
-    /// Block size.
     pub block_size: u32,
     inodes: u32,
     fragments: u32,
@@ -36,8 +33,6 @@ pub struct Superblock {
 }
 
 impl Superblock {
-    /// Reads it.
-    ///
     /// Errors: `Io`; `Unsupported` for an older version.
     pub fn read(opened: &Opened) -> Result<Self> {
         let mut bytes = [0; 96];
@@ -66,9 +61,6 @@ impl Superblock {
         self.flags & flag != 0
     }
 
-    /// Returns the text of `unsquashfs -s`.
-    ///
-    /// Errors: `Io`.
     pub fn stat(&self, opened: &Opened, image: &Path, clock: &Clock) -> Result<String> {
         let un = |is_plain: bool| if is_plain { "un" } else { "" };
         let not = |is_so: bool| if is_so { "" } else { "not " };
@@ -96,9 +88,10 @@ impl Superblock {
             lines.push(format!("Fragments are {}compressed", un(self.has(UNCOMPRESSED_FRAGMENTS))));
             lines.push(format!("Tailends are {}packed into fragments", not(self.has(ALWAYS_FRAGMENTS))));
         }
-        match self.has(NO_XATTRS) {
-            true => lines.push("Xattrs are not stored".to_owned()),
-            false => lines.push(format!("Xattrs are {}compressed", un(self.has(UNCOMPRESSED_XATTRS)))),
+        if self.has(NO_XATTRS) {
+            lines.push("Xattrs are not stored".to_owned())
+        } else {
+            lines.push(format!("Xattrs are {}compressed", un(self.has(UNCOMPRESSED_XATTRS))))
         }
         lines.push(format!("Duplicates are {}removed", not(self.has(DUPLICATES))));
         lines.push(format!("Number of fragments {}", self.fragments));
@@ -119,7 +112,6 @@ impl Superblock {
         Ok(u32::from_le_bytes(bytes))
     }
 
-    /// Returns the lines about the options of the codec, which follow the superblock.
     fn codec_options(&self, opened: &Opened) -> Result<Vec<String>> {
         if !self.has(COMPRESSOR_OPTIONS) {
             return Ok(Vec::new());
@@ -155,9 +147,10 @@ impl Superblock {
             4 => {
                 let names = ["x86", "powerpc", "ia64", "arm", "armthumb", "sparc", "arm64", "riscv"];
                 let filters = chosen(&names, second);
-                let filters = match filters.is_empty() {
-                    true => "\tNo filters specified".to_owned(),
-                    false => format!("\tFilters selected: {filters}"),
+                let filters = if filters.is_empty() {
+                    "\tNo filters specified".to_owned()
+                } else {
+                    format!("\tFilters selected: {filters}")
                 };
                 vec![format!("\tDictionary size {first}"), filters]
             }

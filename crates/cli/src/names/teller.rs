@@ -1,22 +1,20 @@
-//! Progress as the tools print it.
+//! Progress in the format of the tools.
 
 use crate::out::report;
 use packfs::{Progress, Stage};
 use packfs_terminal::progress::Bars;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Form of progress.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
-    /// A bar, on a terminal only.
+    /// Only on a terminal.
     Bar,
-    /// Bare percentages on standard output, one a line.
+    /// Printed on standard output, one per line.
     Percentage,
-    /// None.
     Silent,
 }
 
-/// Shows progress, and prints warnings as plain lines.
+/// Warnings are plain lines.
 pub struct Teller {
     bars: Bars,
     form: Form,
@@ -26,14 +24,14 @@ pub struct Teller {
 }
 
 impl Teller {
-    /// Starts; signals stop the work from now on.
+    /// Signals stop the work from now on.
     pub fn new(form: Form) -> Self {
         let printed = AtomicU64::new(u64::MAX);
         let (total, done) = (AtomicU64::new(0), AtomicU64::new(0));
         Teller { bars: Bars::new(form == Form::Bar), form, total, done, printed }
     }
 
-    /// Ends; prints the last percentage.
+    /// Prints the last percentage.
     pub fn finish(&self) {
         self.bars.finish();
         if self.form == Form::Percentage {
@@ -41,7 +39,6 @@ impl Teller {
         }
     }
 
-    /// Returns the exit code of a signal that stopped the work.
     pub fn stopped(&self) -> Option<u8> {
         self.bars.stopped_exit_code()
     }
@@ -76,7 +73,7 @@ impl Progress for Teller {
     }
 
     fn warn(&self, message: &str) {
-        // No format of these tools has fractions of seconds. Times out of range are told.
+        // No format of these tools has fractions of seconds. Times out of range are reported.
         if !message.starts_with("lost: times lose their fractions") {
             self.bars.beside(|| report::note(message));
         }

@@ -1,8 +1,9 @@
-//! Trees of several sources side by side, and changes of every node.
+//! Joined trees of several sources, and changes of every node.
 
 use packfs::source::{JoinedContents, Loaded, Notes, Shape};
 use packfs::{
-    ContentId, ImagePath, Meta, Node, NodeId, NodeKind, Progress, Result, Source, TreeBuilder, Xattrs,
+    ContentId, Edited, ImagePath, Meta, Node, NodeId, NodeKind, Progress, Result, Source, TreeBuilder,
+    TreeEdit, Xattrs,
 };
 use std::collections::HashMap;
 use std::ffi::OsStr;
@@ -11,77 +12,41 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// A node of a tree as it is changed.
-pub struct Edited {
-    /// Type and its details.
-    pub kind: NodeKind,
-    /// Permissions, owner, time.
-    pub meta: Meta,
-    /// Extended attributes.
-    pub xattrs: Xattrs,
-}
-
-/// Rebuilds a tree. `change` is called once for each node, and leaves it out, with everything
-/// below, if it returns false.
-///
-/// Errors: those of building a tree.
+/// Drops names, with everything below, for which `change` returns false. Without `links`, each name
+/// becomes a separate file.
 pub fn edited(
     loaded: Loaded,
     links: bool,
     mut change: impl FnMut(&ImagePath, &Node, &mut Edited) -> Result<bool>,
 ) -> Result<Loaded> {
     let tree = &loaded.tree;
-    let mut builder = TreeBuilder::new(tree.node(NodeId::ROOT).meta);
-    let mut firsts: HashMap<NodeId, Option<ImagePath>> = HashMap::new();
-    let mut left_out: Option<ImagePath> = None;
-    let mut walk = tree.walk();
-    while let Some((path, id)) = walk.next() {
-        if left_out.as_ref().is_some_and(|above| path.starts_with(above)) {
-            continue;
-        }
-        let node = tree.node(id);
-        let is_linked = links && node.links > 1 && !node.is_dir();
-        if is_linked && let Some(Some(first)) = firsts.get(&id) {
-            builder.link(path, first.clone())?;
-            continue;
-        }
-        let mut edit =
-            Edited { kind: node.kind.clone(), meta: node.meta, xattrs: tree.xattrs(node.xattrs).clone() };
-        if change(path, node, &mut edit)? {
-            builder.add(path, edit.kind, edit.meta, edit.xattrs)?;
-            if is_linked {
-                firsts.insert(id, Some(path.clone()));
-            }
-        } else if node.is_dir() {
-            left_out = Some(path.clone());
-        }
-    }
-    Ok(Loaded { tree: builder.finish()?, contents: loaded.contents, notes: loaded.notes })
+    let edit = TreeEdit::new(tree, tree.node(NodeId::ROOT).meta);
+    let edit = if links { edit } else { edit.unlinked() };
+    let tree = edit.change(|path, id, edited| change(path, tree.node(id), edited))?.finish()?;
+    Ok(Loaded { tree, ..loaded })
 }
 
-/// Returns an empty tree.
 pub fn empty(root: Meta) -> Result<Loaded> {
     let tree = TreeBuilder::new(root).finish()?;
     Ok(Loaded { tree, contents: Arc::new(JoinedContents::default()), notes: Notes::default() })
 }
 
-/// A tree, and the path of this machine whose files are at its place.
 pub struct Part {
-    /// With the directories above the place.
+    /// Includes the directories above `place`.
     pub loaded: Loaded,
-    /// Place in the whole tree.
+    /// Path in the whole tree.
     pub place: ImagePath,
-    /// The path.
+    /// Path of this machine.
     pub host: PathBuf,
 }
 
-/// Puts trees together. Directories that several have come together, and so do the names of one
-/// file. Directories above a place get the metadata that `above` returns.
-///
-/// Errors: those of building a tree.
+/// Merges directories, and names of one file. Directories above a part get the metadata that
+/// `above` returns.
 pub fn joined(root: Meta, parts: Vec<Part>, above: &dyn Fn(&ImagePath) -> Option<Meta>) -> Result<Loaded> {
     let mut builder = TreeBuilder::new(root);
-    let (mut contents, mut notes, mut first_id) = (JoinedContents::default(), Notes::default(), 0);
+    let mut contents = JoinedContents::default();
+    let mut notes = Notes::default();
+    let mut first_id = 0;
     let mut firsts = HashMap::new();
     for part in parts {
         let mut parent = ImagePath::root();
@@ -101,8 +66,7 @@ pub fn joined(root: Meta, parts: Vec<Part>, above: &dyn Fn(&ImagePath) -> Option
     Ok(Loaded { tree: builder.finish()?, contents: Arc::new(contents), notes })
 }
 
-/// Adds a tree; `firsts` are the first names of files that have several. Returns the first content
-/// number behind its own.
+/// `firsts` are the first names of files with several. Returns the next free content id.
 fn graft(
     builder: &mut TreeBuilder,
     part: &Part,
@@ -139,7 +103,7 @@ fn graft(
 }
 
 impl Part {
-    /// Returns device and inode of a file that has several names.
+    /// `None` for a file with one name.
     fn identity(&self, path: &ImagePath) -> Option<(u64, u64)> {
         let mut host = self.host.clone();
         let below = path.names().skip(self.place.names().count());
@@ -149,10 +113,8 @@ impl Part {
     }
 }
 
-/// Loads one file or directory of this machine as the whole of a tree: a directory with all below
-/// it, or without; of any other file the tree holds it alone.
-///
-/// Errors: those of the source.
+/// A directory, with or without its contents, becomes the root; any other file becomes the only
+/// entry of the root.
 pub fn load_one(path: &Path, shape: &Shape, progress: &dyn Progress) -> Result<Loaded> {
     Source::Entries(vec![PathBuf::from(path)]).load(shape, progress)
 }

@@ -1,7 +1,7 @@
 //! The pseudo file of an image: definitions of all its files, with their data.
 //!
-//! Definitions are lines of bytes, and mksquashfs has no way to write some of them: what it reads
-//! otherwise, or not at all, is told.
+//! mksquashfs cannot read definitions with some bytes; files that it would misread or reject are
+//! reported.
 
 use crate::out::report;
 use packfs::read::LoadedVolume;
@@ -11,17 +11,19 @@ use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::Path;
 
-/// Writes it to a file, or to standard output for `-`; true if everything has a definition.
-///
-/// Errors: `Io`; those of reading the image.
+/// `-` is standard output. Returns true if everything has a definition.
 pub fn write(opened: &Opened, loaded: &LoadedVolume, file: &Path) -> Result<bool> {
     let cannot = || format!("cannot write {file:?}");
-    let out = match file == Path::new("-") {
-        true => crate::out::report::stdout_bytes()?,
-        false => File::create(file).or_io(cannot)?,
+    let out = if file == Path::new("-") {
+        crate::out::report::stdout_bytes()?
+    } else {
+        File::create(file).or_io(cannot)?
     };
     let (mut out, tree) = (BufWriter::new(out), &loaded.tree);
-    let (mut firsts, mut data, mut offset, mut is_whole) = (HashMap::new(), Vec::new(), 0_u64, true);
+    let mut firsts = HashMap::new();
+    let mut data = Vec::new();
+    let mut offset = 0_u64;
+    let mut is_whole = true;
     let mut walk = tree.walk();
     while let Some((path, id)) = walk.next() {
         let node = tree.node(id);
@@ -80,12 +82,12 @@ fn tell(path: &ImagePath, what: &str) {
     report::note(format_args!("/{path}: {what}"));
 }
 
-/// True for a target that a definition cannot hold: it is the rest of a line without its blanks.
+/// A target is the rest of a line without surrounding blanks.
 fn is_unspeakable(target: &[u8]) -> bool {
     target.first().is_some_and(u8::is_ascii_whitespace) || target.contains(&b'\n') || target.ends_with(b"\\")
 }
 
-/// True for a file whose inode says that it has holes.
+/// Decided by the inode.
 fn is_sparse(opened: &Opened, loaded: &LoadedVolume, id: NodeId) -> Result<bool> {
     let Some(inode) = loaded.inodes.get(id.index()) else { return Ok(false) };
     let inode = opened.volume().inode(*inode)?;
@@ -127,7 +129,7 @@ fn escaped(path: &ImagePath) -> Vec<u8> {
     }
     let escape = |(at, &byte): (usize, &u8)| match byte {
         b'\\' | b'"' => vec![b'\\', byte],
-        // A line that begins with this sign is a comment.
+        // A comment begins with this character.
         b'#' if at == 0 => vec![b'\\', byte],
         b' ' | b'\t'..=b'\r' => vec![b'\\', byte],
         byte => vec![byte],
@@ -141,9 +143,8 @@ fn coded(value: &[u8]) -> Vec<u8> {
     if value.iter().all(is_plain) && !is_coded {
         return value.to_vec();
     }
-    let octal = |byte: &u8| match is_plain(byte) && *byte != b'\\' {
-        true => vec![*byte],
-        false => format!("\\{byte:03o}").into_bytes(),
+    let octal = |byte: &u8| {
+        if is_plain(byte) && *byte != b'\\' { vec![*byte] } else { format!("\\{byte:03o}").into_bytes() }
     };
     b"0t".iter().copied().chain(value.iter().flat_map(octal)).collect()
 }

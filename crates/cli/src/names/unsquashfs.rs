@@ -5,15 +5,14 @@ use super::listing::{Lines, Lister, directory_lens};
 use super::modes::Modes;
 use super::parse::{Given, Row, Style, Takes, acts, ignored, parse, size};
 use super::teller::{Form, Teller};
-use super::trees::Edited;
 use super::users::Ids;
 use super::{follow, selected, superblock, unpseudo, usage, when};
 use crate::out::{Outcome, report};
 use packfs::read::LoadedVolume;
 use packfs::sink::{Existing, LossKind, UnpackOptions, UnpackReport};
 use packfs::{
-    Error, FileType, ImagePath, Node, NodeId, NodeKind, OpenOptions, Opened, Progress, Result, ResultExt,
-    Timestamp, Tree,
+    Edited, Error, FileType, ImagePath, Node, NodeId, NodeKind, OpenOptions, Opened, Progress, Result,
+    ResultExt, Timestamp, Tree,
 };
 use regex::bytes::Regex;
 use std::collections::HashMap;
@@ -23,13 +22,11 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// Options that list lines of `ls -l`.
 const LONG: [&str; 3] = ["-lls", "-llc", "-linfo"];
 
-/// Exit code of what was done in part.
+/// Exit code of a partial success.
 const IN_PART: u8 = 2;
 
-/// All options.
 pub const TABLES: &[&[Row]] = &[ROWS];
 
 const ROWS: &[Row] = &[
@@ -87,7 +84,6 @@ const ROWS: &[Row] = &[
     ignored("-cols", Takes::One),
 ];
 
-/// Options of sqfscat.
 const CAT_ROWS: &[Row] = &[
     acts("-version -v --version", Takes::Nothing),
     acts("-processors -p", Takes::One),
@@ -107,7 +103,6 @@ const CAT_ROWS: &[Row] = &[
     ignored("-cols", Takes::One),
 ];
 
-/// Runs unsquashfs.
 pub fn run(args: &[OsString]) -> Outcome {
     let given = parse(&[ROWS], Style::OptionsFirst, args)?;
     if let Some(outcome) = usage::squash("unsquashfs", &given, &[ROWS]) {
@@ -116,7 +111,6 @@ pub fn run(args: &[OsString]) -> Outcome {
     Job::new(given, "unsquashfs")?.run()
 }
 
-/// Runs sqfscat.
 pub fn run_cat(args: &[OsString]) -> Outcome {
     let given = parse(&[CAT_ROWS], Style::OptionsFirst, args)?;
     if let Some(outcome) = usage::squash("sqfscat", &given, &[CAT_ROWS]) {
@@ -181,11 +175,14 @@ impl Job {
         }
         let is_list = self.is_list();
         let is_quiet = self.given.has("-quiet");
-        let form = match () {
-            () if is_list => Form::Silent,
-            () if self.given.has("-percentage") => Form::Percentage,
-            () if self.given.has("-no-progress") || self.given.has("-info") => Form::Silent,
-            () => Form::Bar,
+        let form = if is_list {
+            Form::Silent
+        } else if self.given.has("-percentage") {
+            Form::Percentage
+        } else if self.given.has("-no-progress") || self.given.has("-info") {
+            Form::Silent
+        } else {
+            Form::Bar
         };
         let teller = Teller::new(form);
         let loaded = opened.load_what_is_there(&teller)?;
@@ -226,10 +223,12 @@ impl Job {
 
     fn list(&self, tree: &Tree, clock: when::Clock, lens: &HashMap<ImagePath, usize>) -> Result<()> {
         let given = &self.given;
-        let lines = match () {
-            () if given.has("-llnumeric") => Lines::Numbers,
-            () if LONG.iter().any(|name| given.has(name)) => Lines::Long,
-            () => Lines::Names,
+        let lines = if given.has("-llnumeric") {
+            Lines::Numbers
+        } else if LONG.iter().any(|name| given.has(name)) {
+            Lines::Long
+        } else {
+            Lines::Names
         };
         let is_concise = given.has("-lc") || given.has("-llc");
         let lister = Lister {
@@ -258,9 +257,7 @@ impl Job {
         ["-ls", "-lls", "-llnumeric", "-lc", "-llc"].iter().any(|name| self.given.has(name))
     }
 
-    /// Returns what the options ask for, before the image is read.
-    ///
-    /// Errors: `Usage`, `Io` for lists of names.
+    /// Options that do not depend on the image.
     fn wanted(&self) -> Result<Wanted> {
         if self.is_list() && self.given.has("-pf") {
             return Err(Error::usage("lists (-ls, -lls etc.) and -pf cannot be printed together"));
@@ -268,9 +265,10 @@ impl Job {
         let (mut extract, mut exclude) = (PathPatterns::default(), PathPatterns::default());
         let (kind, is_exclude) = (self.kind()?, self.given.has("-excludes"));
         let mut take = |name: &[u8], is_exclude: bool, is_followed: bool| {
-            let (what, rest) = match is_exclude {
-                true => ("exclude", name.strip_prefix(b"... ").unwrap_or(name)),
-                false => ("extract", name),
+            let (what, rest) = if is_exclude {
+                ("exclude", name.strip_prefix(b"... ").unwrap_or(name))
+            } else {
+                ("extract", name)
             };
             if rest.iter().all(|&byte| byte == b'/') {
                 return Err(Error::usage(format!("Invalid {what} file {}", packfs::escaped(name))));
@@ -313,9 +311,9 @@ impl Job {
         })
     }
 
-    /// Adds what a name leads to, with the links on the way; what is not whole as it is typed.
+    /// Adds the files of a path, with the links on the way.
     ///
-    /// Errors: `Failed` for what is not whole, if the options say so.
+    /// Errors: `Failed` for a broken path, if the options say so.
     fn follow(&self, tree: &Tree, name: &[u8], kind: Kind, extract: &mut PathPatterns) -> Result<()> {
         let found = follow::followed(tree, name, kind)?;
         let is_part = |path: &ImagePath| !path.is_root();
@@ -331,7 +329,6 @@ impl Job {
         extract.add_rooted(name, kind)
     }
 
-    /// Returns the part of the tree that is asked for.
     fn chosen(&self, loaded: LoadedVolume, mut wanted: Wanted) -> Result<LoadedVolume> {
         if let Some(kind) = wanted.follows {
             let mut names = self.names.iter();
@@ -372,7 +369,7 @@ impl Job {
         packfs::sink::unpack(opened.engine(), loaded, dest, &options, teller)
     }
 
-    /// Prints what could not be restored; true if the exit code tells it.
+    /// Returns true if the exit code reports the losses.
     fn tell_losses(&self, report: &UnpackReport) -> bool {
         let mut told = false;
         for row in &report.not_restored {
@@ -380,7 +377,7 @@ impl Job {
                 LossKind::Device => "create_inode: failed to create character device",
                 LossKind::SpecialFile => "create_inode: failed to create fifo",
                 LossKind::Xattr => "write_xattr: failed to write xattrs of",
-                // Ordinary users get their own files, as ever.
+                // Ordinary users own the files.
                 _ if !packfs::mount::is_root() => continue,
                 _ => "set_attributes: failed to set attributes of",
             };
@@ -429,12 +426,11 @@ impl Job {
     }
 }
 
-/// Names that are asked for, and changes of what they name.
 struct Wanted {
-    /// Nothing for everything.
+    /// Empty for everything.
     extract: PathPatterns,
     exclude: PathPatterns,
-    /// Kind of the names on the command line, if links on their way are extracted, too.
+    /// Kind of the names on the command line, if links in them are extracted, too.
     follows: Option<Kind>,
     depth: usize,
     mtime: Option<Timestamp>,
@@ -448,7 +444,7 @@ struct Wanted {
 }
 
 impl Wanted {
-    /// Changes a node; false for one that is left out.
+    /// Returns false to drop a node.
     fn change(&self, path: &ImagePath, node: &Node, edit: &mut Edited) -> bool {
         let is_wanted = self.extract.is_empty()
             || path.is_root()
@@ -472,7 +468,7 @@ impl Wanted {
     }
 }
 
-/// Refuses a target that has an entry of the root already; others in it stay.
+/// Refuses a target that has an entry of the root; other entries are kept.
 fn refuse_what_is_there(tree: &Tree, dest: &Path) -> Result<()> {
     for entry in tree.entries(NodeId::ROOT) {
         let place = dest.join(std::ffi::OsStr::from_bytes(entry.name));
@@ -485,7 +481,6 @@ fn refuse_what_is_there(tree: &Tree, dest: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Returns the closing lines.
 fn created(tree: &Tree) -> String {
     let mut counts = [0_u64; 7];
     let (mut names, mut walk) = (0_u64, tree.walk());
@@ -521,8 +516,7 @@ fn created(tree: &Tree) -> String {
     std::iter::once("\n".to_owned()).chain(lines).collect()
 }
 
-/// Returns true if attributes are restored: the last option about them counts, and a choice of some
-/// is one, too.
+/// The last option about attributes counts, including a selection of some.
 fn has_attributes(given: &Given) -> bool {
     let about = ["-xattrs", "-no-xattrs", "-xattrs-include", "-xattrs-exclude"];
     let last = given.options.iter().rev().find(|(name, _)| about.contains(name));

@@ -5,22 +5,19 @@ use super::squash::CODECS;
 use crate::out::{Outcome, report};
 use std::process::ExitCode;
 
-/// Version of squashfs-tools whose command lines are read.
 const SQUASHFS_TOOLS: &str = "4.7.5";
 
-/// Answers options of help and version of a tool of squashfs-tools.
 pub fn squash(name: &str, given: &Given, rows: &[&[Row]]) -> Option<Outcome> {
-    let answer = match () {
-        () if given.has("-version") => {
-            format!("{name} version {SQUASHFS_TOOLS} (packfs {})\n", env!("CARGO_PKG_VERSION"))
-        }
-        () if given.has("-mem-default") => "512\n".to_owned(),
-        () => help(name, given, rows)?,
+    let answer = if given.has("-version") {
+        format!("{name} version {SQUASHFS_TOOLS} (packfs {})\n", env!("CARGO_PKG_VERSION"))
+    } else if given.has("-mem-default") {
+        "512\n".to_owned()
+    } else {
+        help(name, given, rows)?
     };
     Some(report::print(answer).map(|()| ExitCode::SUCCESS))
 }
 
-/// Returns the help, if it was asked for.
 fn help(name: &str, given: &Given, rows: &[&[Row]]) -> Option<String> {
     let helps = ["-help", "-help-all", "-help-option", "-help-section", "-help-comp", "-Xhelp"];
     if !helps.iter().any(|help| given.has(help)) {
@@ -41,10 +38,8 @@ fn help(name: &str, given: &Given, rows: &[&[Row]]) -> Option<String> {
     Some(format!("SYNTAX: {name} {operands}\n\n{options}\n{heading} available:\n{codecs}"))
 }
 
-/// Widest line.
 const COLUMNS: usize = 80;
 
-/// Returns the options of a table, each on its lines, with what becomes of them.
 pub fn table(rows: &[&[Row]]) -> String {
     let mut text = String::new();
     for row in rows.iter().copied().flatten() {

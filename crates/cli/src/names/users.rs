@@ -3,7 +3,6 @@
 use packfs::{Error, Result};
 use std::collections::HashMap;
 
-/// A table of names and ids.
 #[derive(Debug, Default)]
 pub struct Ids {
     by_id: HashMap<u32, String>,
@@ -12,12 +11,10 @@ pub struct Ids {
 }
 
 impl Ids {
-    /// Users, from `/etc/passwd`.
     pub fn users() -> Self {
         Ids::read("/etc/passwd", "user")
     }
 
-    /// Groups, from `/etc/group`.
     pub fn groups() -> Self {
         Ids::read("/etc/group", "group")
     }
@@ -35,7 +32,7 @@ impl Ids {
         ids
     }
 
-    /// Returns the id of a number or a name.
+    /// Accepts a number or a name.
     ///
     /// Errors: `Usage` for an unknown name.
     pub fn id(&self, text: &str) -> Result<u32> {
@@ -46,7 +43,7 @@ impl Ids {
         known.ok_or_else(|| Error::usage(format!("{text:?} is neither an id nor a known {}", self.what)))
     }
 
-    /// Returns the name of an id, or its digits.
+    /// Digits for an unknown id.
     pub fn name(&self, id: u32) -> String {
         self.by_id.get(&id).cloned().unwrap_or_else(|| id.to_string())
     }

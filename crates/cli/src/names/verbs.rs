@@ -48,7 +48,6 @@ Examples:
   packfs install-names --only mksquashfs --only unsquashfs ~/bin";
 
 impl AsOpts {
-    /// Runs the tool, or lists all.
     pub fn run(self) -> Outcome {
         let Some((name, args)) = self.command.split_first() else {
             let mut out = Out::stdout();
@@ -67,7 +66,6 @@ impl AsOpts {
 }
 
 impl InstallNamesOpts {
-    /// Makes the links.
     pub fn run(self) -> Outcome {
         let program = std::env::current_exe().or_io(|| "cannot find this program")?;
         if let Some(name) = self.only.iter().find(|name| !TOOLS.iter().any(|tool| tool.name == **name)) {

@@ -1,13 +1,10 @@
-//! Times as the tools take and print them.
+//! Times on command lines and in output of the tools.
 
 use jiff::tz::TimeZone;
 use packfs::{Error, Result, ResultExt};
 use std::process::Command;
-use std::str::FromStr;
 
-/// Returns the seconds of a number, or of a text that `date -d` understands.
-///
-/// Errors: `Usage`.
+/// Accepts a number, or a text that `date -d` understands.
 pub fn seconds(name: &str, text: &str) -> Result<i64> {
     if let Ok(seconds) = text.parse::<u32>() {
         return Ok(i64::from(seconds));
@@ -21,29 +18,14 @@ pub fn seconds(name: &str, text: &str) -> Result<i64> {
     })
 }
 
-/// Returns the value of `SOURCE_DATE_EPOCH`, whose type is that of the tool.
-///
-/// Errors: `Usage` for what is no number of the type.
-pub fn source_date_epoch<T: FromStr + Into<i64>>() -> Result<Option<i64>> {
-    let Some(value) = std::env::var_os("SOURCE_DATE_EPOCH").filter(|value| !value.is_empty()) else {
-        return Ok(None);
-    };
-    let seconds = value.to_str().and_then(|text| text.parse::<T>().ok());
-    seconds.map(|seconds| Some(seconds.into())).ok_or_else(|| {
-        Error::usage(format!("invalid SOURCE_DATE_EPOCH={}: not seconds since 1970", value.to_string_lossy()))
-    })
-}
-
-/// Formats times in the zone of the environment, or in UTC.
 pub struct Clock(TimeZone);
 
 impl Clock {
-    /// The zone of this machine and of `TZ`.
+    /// Uses the zone of this machine, or `TZ`.
     pub fn local() -> Self {
         Clock(TimeZone::try_system().unwrap_or(TimeZone::UTC))
     }
 
-    /// UTC.
     pub fn utc() -> Self {
         Clock(TimeZone::UTC)
     }

@@ -1,4 +1,4 @@
-//! A file that a verb writes: it gets its name once it is whole.
+//! An output file that gets its name once it is complete.
 
 use crate::out::report;
 use packfs::{Result, ResultExt};
@@ -7,12 +7,11 @@ use std::fs::File;
 use std::io::Write;
 use std::path::Path;
 
-/// Destination of output, opened before the image is read.
+/// Opened before the image is read.
 pub enum Output<'a> {
-    /// Standard output, or what is no regular file (a fifo, a device), which is written in place.
+    /// Standard output, a FIFO or a device, written in place.
     Open(File),
-    /// Written beside its name, which it gets once it is complete: there is never half of it under
-    /// that name.
+    /// A temporary file, renamed once it is complete.
     Named { path: &'a Path, beside: &'a Path, temporary: tempfile::NamedTempFile },
 }
 
@@ -37,7 +36,7 @@ impl<'a> Output<'a> {
         Ok(Output::Named { path, beside, temporary })
     }
 
-    /// Adds the files that writing still needs.
+    /// Adds the files that writing needs.
     pub fn reach(&self, sandbox: Sandbox) -> Sandbox {
         match self {
             Output::Named { beside, .. } => sandbox.name_in(*beside),
@@ -45,7 +44,6 @@ impl<'a> Output<'a> {
         }
     }
 
-    /// Has it written, and gives it its name.
     pub fn write<T>(self, write: impl FnOnce(&mut File) -> Result<T>) -> Result<T> {
         match self {
             Output::Open(mut file) => write(&mut file),

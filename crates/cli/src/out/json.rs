@@ -3,7 +3,7 @@
 //! A document is a report of the library, or a struct of its verb that derives `Serialize`. In
 //! tests both implement `JsonSchema`, too, and their doc comments become docs/guide/cli.md.
 
-pub use packfs::json::{Bytes, byte_key, hex};
+pub use packfs::json::{Bytes, byte_key};
 pub use packfs_terminal::json::{Array, Object, Value, line, print};
 use serde::Serialize;
 
@@ -29,7 +29,6 @@ impl From<packfs::DeviceNumber> for Device {
     }
 }
 
-/// Returns the word for a file type.
 pub fn type_word(file_type: packfs::FileType) -> &'static str {
     use packfs::FileType;
     match file_type {

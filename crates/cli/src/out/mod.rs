@@ -1,5 +1,5 @@
-//! Output of verbs: text, JSON, progress, errors, and files that get their name once they are
-//! whole.
+//! Output of verbs: text, JSON, progress, errors, and files that get their names once they are
+//! complete.
 
 mod file;
 pub mod json;

@@ -1,11 +1,9 @@
 //! `packfs composefs`: images of metadata, with contents as objects in a directory.
 
-use crate::args::{ImageInput, LimitArgs, OciArgs};
+use crate::args::{ImageInput, Limiting, Registry, Shaping, Texts};
 use crate::out::report::Out;
 use crate::out::{Outcome, Output, json, report, text};
-use crate::verbs::pack::Shaping;
 use packfs::composefs::{ComposefsOptions, ComposefsReport, Made, Versions};
-use packfs::remote::RemoteOptions;
 use packfs::{Error, OpenOptions, Progress, Result, ResultExt, escaped};
 use packfs_terminal::work::Answering;
 use serde::Serialize;
@@ -95,16 +93,16 @@ struct PackArgs {
     split_hard_links: bool,
 
     #[command(flatten)]
-    oci: OciArgs,
+    oci: Texts<Registry>,
 
     #[command(flatten)]
-    limits: LimitArgs,
+    limits: Texts<Limiting>,
 
     #[command(flatten)]
     answering: Answering,
 
     #[command(flatten)]
-    shaping: Shaping,
+    shaping: Texts<Shaping>,
 }
 
 const EXAMPLES: &str = "\
@@ -136,7 +134,8 @@ impl Opts {
 }
 
 fn objects(input: &ImageInput, missing: bool) -> Outcome {
-    let dirs = input.nested.objects();
+    let options = input.options(0)?;
+    let dirs = options.object_dirs();
     if missing && dirs.is_empty() {
         let error = Error::usage("cannot look for missing objects: no directory is given");
         return Err(error.hint("use --objects DIR"));
@@ -149,9 +148,10 @@ fn objects(input: &ImageInput, missing: bool) -> Outcome {
     let mut out = Out::stdout();
     for used in &objects {
         let object = escaped(&used.object.path);
-        match missing {
-            true => out.line(format_args!("{object} {}", escaped(used.path.as_bytes())))?,
-            false => out.line(object)?,
+        if missing {
+            out.line(format_args!("{object} {}", escaped(used.path.as_bytes())))?
+        } else {
+            out.line(object)?
         }
     }
     out.finish()?;
@@ -194,9 +194,9 @@ impl PackArgs {
             requires_fs_verity: self.require_fsverity,
             versions,
             splits_links: self.split_hard_links,
-            shape: self.shaping.resolve()?.shape,
-            source: OpenOptions::new().remote(self.oci.apply(RemoteOptions::default())),
-            limits: self.limits.limits(),
+            shape: self.shaping.shape()?,
+            source: OpenOptions::of_texts(self.oci.iter())?,
+            limits: self.limits.limits()?,
             jobs: self.answering.work.jobs(),
             output: Some(self.image.clone()),
         };

@@ -1,19 +1,18 @@
 //! `packfs diff`: how two trees differ, wherever they come from.
 
-use crate::args::{LayersOfTwo, LimitArgs};
-use crate::args::{Magic, parse_magic};
-use crate::args::{RemoteArgs, SandboxArg, reading};
+use crate::args::{Limiting, OfA, OfB, OfBoth, SandboxArg, Texts, reading};
 use crate::out::json::{self, Array, Bytes};
-use crate::out::listed::listed;
 use crate::out::report::Out;
 use crate::out::{Outcome, text};
 use owo_colors::OwoColorize;
 use packfs::check::{self, Change, DiffOptions, DiffReport, Difference, Side};
+use packfs::options::Options;
 use packfs::source::{Loaded, Shape};
 use packfs::{Error, ImagePath, OpenOptions, Progress, Result, Source, escaped};
 use packfs_sandbox::Sandbox;
 use packfs_terminal::work::Answering;
 use serde::Serialize;
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -29,73 +28,27 @@ pub struct Opts {
     #[arg(value_name = "B")]
     b: PathBuf,
 
-    /// Read further data of image A from FILE
+    /// Open A with an option, such as part=p2
     ///
-    /// May be given several times, in the order of the image's own list of devices.
-    #[arg(long, visible_alias = "device", value_name = "FILE")]
-    device_a: Vec<PathBuf>,
+    /// NAME is an option of `packfs ls` that opens images, such as offset, device, part, magic,
+    /// subvol or snapshot; switches need no VALUE. May be given several times.
+    #[arg(long = "a", value_name = "NAME=VALUE", value_parser = parse_option)]
+    options_a: Vec<(&'static str, OsString)>,
 
-    /// Read further data of image B from FILE
+    /// Open B with an option, such as part=p2
     ///
-    /// May be given several times, in the order of the image's own list of devices.
-    #[arg(long, value_name = "FILE")]
-    device_b: Vec<PathBuf>,
-
-    /// Read image A at this offset in its file
-    #[arg(long, visible_alias = "offset", value_name = "SIZE", default_value = "0", value_parser = text::parse_size)]
-    offset_a: u64,
-
-    /// Read image B at this offset in its file
-    #[arg(long, value_name = "SIZE", default_value = "0", value_parser = text::parse_size)]
-    offset_b: u64,
-
-    /// Read this part of disk image A, such as p2
-    ///
-    /// Without it, the only image of a known format is used, else the disk image itself; a warning
-    /// lists the images.
-    #[arg(long, visible_alias = "part", value_name = "NAME")]
-    part_a: Option<String>,
-
-    /// Read this part of disk image B, such as p2
-    ///
-    /// Without it, the only image of a known format is used, else the disk image itself; a warning
-    /// lists the images.
-    #[arg(long, value_name = "NAME")]
-    part_b: Option<String>,
-
-    /// Read A as if it started with MAGIC
-    ///
-    /// For images whose vendor changed the magic: hsqs or shsq for little-endian SquashFS of any
-    /// version, sqsh or qshs for big-endian.
-    #[arg(
-        long,
-        visible_alias = "magic",
-        value_name = "MAGIC",
-        value_parser = listed(parse_magic, packfs::magics),
-        hide_possible_values = true
-    )]
-    magic_a: Option<Magic>,
-
-    /// Read B as if it started with MAGIC
-    ///
-    /// For images whose vendor changed the magic: hsqs or shsq for little-endian SquashFS of any
-    /// version, sqsh or qshs for big-endian.
-    #[arg(
-        long,
-        value_name = "MAGIC",
-        value_parser = listed(parse_magic, packfs::magics),
-        hide_possible_values = true
-    )]
-    magic_b: Option<Magic>,
+    /// As --a.
+    #[arg(long = "b", value_name = "NAME=VALUE", value_parser = parse_option)]
+    options_b: Vec<(&'static str, OsString)>,
 
     #[command(flatten)]
-    layers: LayersOfTwo,
+    letter_a: Texts<OfA>,
 
-    /// Continue if a superblock checksum does not match
-    ///
-    /// Applies to EROFS, cramfs, romfs, ext4, XFS and btrfs, whose superblock holds a checksum.
-    #[arg(long)]
-    ignore_checksum: bool,
+    #[command(flatten)]
+    letter_b: Texts<OfB>,
+
+    #[command(flatten)]
+    of_both: Texts<OfBoth>,
 
     /// Ignore the contents of files
     #[arg(long)]
@@ -134,20 +87,25 @@ pub struct Opts {
     sandbox: SandboxArg,
 
     #[command(flatten)]
-    remote: RemoteArgs,
-
-    #[command(flatten)]
-    limits: LimitArgs,
+    limits: Texts<Limiting>,
 }
 
 const EXAMPLES: &str = "\
 Examples:
   packfs diff root.sqfs rootfs                  an image and its directory
   packfs diff old.sqfs new.sqfs --no-times
-  packfs diff a.bin b.bin --offset-a 0x140000 --offset-b 0x150000
+  packfs diff a.bin b.bin --a offset=0x140000 --b offset=0x150000
   packfs diff root.sqfs root.tar.gz --json | jq -r '.differences[].path'
 
 Exit code 0 if they are the same, 1 if they differ.";
+
+/// Reads NAME=VALUE, or the name of a switch.
+fn parse_option(text: &str) -> Result<(&'static str, OsString)> {
+    let (name, value) = text.split_once('=').unwrap_or((text, "on"));
+    OpenOptions::new().set(name, value)?;
+    let info = OpenOptions::infos().into_iter().find(|info| info.has_name(name));
+    Ok((info.map_or("", |info| info.name), value.into()))
+}
 
 impl Opts {
     /// Compares.
@@ -166,37 +124,33 @@ impl Opts {
         if self.a == Path::new("-") && self.b == Path::new("-") {
             return Err(Error::usage("cannot read standard input twice"));
         }
-        let [opening_a, opening_b] = self.openings();
+        let [opening_a, opening_b] = self.openings()?;
         let sources = (Source::detect_for(&self.a, &opening_a)?, Source::detect_for(&self.b, &opening_b)?);
         self.sandbox.enter(|sandbox| {
             let sandbox = [&sources.0, &sources.1].into_iter().fold(sandbox, reading);
-            let devices = self.device_a.iter().chain(&self.device_b);
-            let backing = self.layers.each().map(|layers| layers.files().cloned().collect::<Vec<_>>());
-            devices.chain(backing.iter().flatten()).fold(sandbox, Sandbox::read)
+            let beside = [opening_a.files_beside(&self.a), opening_b.files_beside(&self.b)];
+            beside.iter().flatten().fold(sandbox, Sandbox::read)
         })?;
         Ok(sources)
     }
 
     fn load(&self, (a, b): (Source, Source), bars: &dyn Progress) -> Result<(Loaded, Loaded)> {
-        let [opening_a, opening_b] = self.openings();
+        let [opening_a, opening_b] = self.openings()?;
         let load = |source: Source, opening| source.load_with(&opening, &Shape::default(), bars);
         Ok((load(a, opening_a)?, load(b, opening_b)?))
     }
 
     /// Options to open each of the two.
-    fn openings(&self) -> [OpenOptions; 2] {
-        let [layers_a, layers_b] = self.layers.each();
-        let opening = |devices: &[PathBuf], offset, part: &Option<String>, magic: Option<Magic>| {
-            let opening = OpenOptions::new().jobs(self.answering.work.jobs()).limits(self.limits.limits());
-            let opening = if self.ignore_checksum { opening.ignore_checksum() } else { opening };
-            let opening = devices.iter().fold(opening.offset(offset), OpenOptions::device);
-            let opening = part.iter().fold(opening, OpenOptions::part);
-            self.remote.apply(magic.into_iter().fold(opening, OpenOptions::magic))
-        };
-        [
-            layers_a.apply(opening(&self.device_a, self.offset_a, &self.part_a, self.magic_a)),
-            layers_b.apply(opening(&self.device_b, self.offset_b, &self.part_b, self.magic_b)),
-        ]
+    fn openings(&self) -> Result<[OpenOptions; 2]> {
+        let limits = self.limits.limits()?;
+        let opening =
+            |own: &[(&'static str, OsString)], with_letter: Vec<(&'static str, &OsStr)>| -> Result<_> {
+                let own = own.iter().map(|(name, text)| (*name, &**text));
+                let options = OpenOptions::of_texts(self.of_both.iter().chain(with_letter).chain(own))?;
+                Ok(options.jobs(self.answering.work.jobs()).limits(limits))
+            };
+        let (a, b) = (self.letter_a.iter().collect(), self.letter_b.iter().collect());
+        Ok([opening(&self.options_a, a)?, opening(&self.options_b, b)?])
     }
 
     fn options(&self) -> DiffOptions {

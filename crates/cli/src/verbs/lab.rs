@@ -9,7 +9,7 @@ use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::Command;
 
-/// Measure formats, codecs and other programs on a tree and a device
+/// Measure formats, codecs, and other programs on a tree
 ///
 /// The program packfs-lab does it; `packfs lab --help` shows its verbs.
 #[derive(clap::Args)]
@@ -25,7 +25,7 @@ Examples:
   packfs lab seed erofs-perf --quick --output results
   packfs lab list";
 
-/// Recommend format, codec and block size for a tree and a device
+/// Recommend format, codec, and block size for a tree
 ///
 /// The program packfs-lab does it; `packfs advise --help` shows its options.
 #[derive(clap::Args)]
@@ -73,8 +73,8 @@ pub fn program() -> PathBuf {
 fn become_lab(name: &str, verb: &[&str], arguments: &[OsString]) -> Outcome {
     let error = Command::new(program()).arg0(name).args(verb).args(arguments).exec();
     if error.kind() == ErrorKind::NotFound {
-        let missing = "packfs-lab is not installed; `cargo install --locked --path crates/cli` brings it";
-        return Err(Error::failed(missing));
+        let how = "cargo install --locked --path crates/cli --features lab installs it beside packfs";
+        return Err(Error::failed("packfs-lab is not installed").hint(how));
     }
     Err(Error::io("cannot run packfs-lab", error))
 }

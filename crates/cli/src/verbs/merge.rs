@@ -1,7 +1,7 @@
 //! `packfs merge`: one image of several, without decoding their data.
 
-use super::pack::source_date_epoch;
-use crate::args::LimitArgs;
+use crate::args::{Limiting, Texts, source_date_epoch};
+use crate::out::listed::words;
 use crate::out::report::Out;
 use crate::out::{Outcome, json, text};
 use owo_colors::OwoColorize;
@@ -47,13 +47,13 @@ pub struct Opts {
     /// Treat paths that several images have
     ///
     /// error refuses to merge and names the paths. last keeps what the last image has.
-    #[arg(long, value_name = "RULE", default_value = "error")]
-    on_conflict: Conflict,
+    #[arg(long, value_name = "RULE", default_value = "error", value_parser = words::<OnConflict>())]
+    on_conflict: OnConflict,
 
     /// Apply whiteouts and opaque directories of overlayfs
     ///
-    /// Character devices 0:0 and directories with the attribute overlay.opaque hide what earlier
-    /// images have, and are not in the new image themselves.
+    /// Character devices 0:0, empty files with the attribute of a whiteout, and opaque directories
+    /// hide what earlier images have. The marks are not in the new image.
     #[arg(long)]
     apply_whiteouts: bool,
 
@@ -83,17 +83,10 @@ pub struct Opts {
     sync: bool,
 
     #[command(flatten)]
-    limits: LimitArgs,
+    limits: Texts<Limiting>,
 
     #[command(flatten)]
     answering: Answering,
-}
-
-/// Values of `--on-conflict`.
-#[derive(Clone, Copy, clap::ValueEnum)]
-enum Conflict {
-    Error,
-    Last,
 }
 
 const EXAMPLES: &str = "\
@@ -139,16 +132,13 @@ impl Opts {
     }
 
     fn merge(&self, progress: &dyn Progress) -> Result<Merge> {
-        let mut merge = packfs::merge(self.images(progress)?, &self.output).limits(self.limits.limits());
+        let mut merge = packfs::merge(self.images(progress)?, &self.output).limits(self.limits.limits()?);
         for typed in &self.at {
             let (prefix, image) = split(typed)?;
             merge = merge.at(prefix, image)?;
         }
-        let merge = match self.on_conflict {
-            Conflict::Error => merge,
-            Conflict::Last => merge.on_conflict(OnConflict::LastWins),
-        };
-        let mtime = source_date_epoch()?.map(Timestamp::from_seconds);
+        let merge = merge.on_conflict(self.on_conflict);
+        let mtime = source_date_epoch::<i64>()?.map(Timestamp::from_seconds);
         let merge = merge.implied(Implied { mtime, ..Implied::default() });
         let merge = if self.apply_whiteouts { merge.apply_whiteouts() } else { merge };
         let merge = if self.sync { merge.sync() } else { merge };

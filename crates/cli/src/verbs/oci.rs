@@ -1,11 +1,11 @@
 //! `packfs oci`: EROFS images as the layers of OCI images.
 
-use super::pack::source_date_epoch;
-use crate::args::{LimitArgs, OciArgs, parse_option};
+use crate::args::{Limiting, Registry, Texts, source_date_epoch};
 use crate::out::report::Out;
 use crate::out::{Outcome, json, text};
 use owo_colors::OwoColorize;
 use packfs::oci::{ErofsMedia, ImageConfig, LayerEncoding, Listed, OciPlace, OciReport, place_of};
+use packfs::options::name_and_value;
 use packfs::remote::RemoteOptions;
 use packfs::source::Shape;
 use packfs::{Error, Limits, PackOptions, Progress, Result, ResultExt, Timestamp, printable, shown_place};
@@ -61,7 +61,7 @@ enum Action {
         all_platforms: bool,
 
         #[command(flatten)]
-        oci: OciArgs,
+        oci: Texts<Registry>,
 
         #[command(flatten)]
         answering: Answering,
@@ -75,7 +75,7 @@ enum Action {
         place: PathBuf,
 
         #[command(flatten)]
-        oci: OciArgs,
+        oci: Texts<Registry>,
 
         #[command(flatten)]
         answering: Answering,
@@ -100,7 +100,7 @@ enum Action {
         codec: Option<String>,
 
         /// Set a format option, such as fragments=all
-        #[arg(short = 'O', long = "option", value_name = "NAME=VALUE", value_parser = parse_option)]
+        #[arg(short = 'O', long = "option", value_name = "NAME=VALUE", value_parser = name_and_value)]
         options: Vec<(String, String)>,
 
         /// Convert the images of all platforms of an index
@@ -110,7 +110,7 @@ enum Action {
         all_platforms: bool,
 
         #[command(flatten)]
-        limits: Box<LimitArgs>,
+        limits: Box<Texts<Limiting>>,
 
         #[command(flatten)]
         common: Common,
@@ -219,7 +219,7 @@ struct Common {
     chunk_index: bool,
 
     #[command(flatten)]
-    oci: OciArgs,
+    oci: Texts<Registry>,
 
     #[command(flatten)]
     answering: Answering,
@@ -251,32 +251,33 @@ impl Opts {
                     let push = packfs::oci::push(&paths, target_of(&target)?);
                     let push = push.media(common.media()).encoding(common.encoding());
                     let push = push.jobs(common.answering.work.jobs()).config(config.config()?);
-                    push.remote(common.remote()).run(bars)
+                    push.remote(common.remote()?).run(bars)
                 })
             }
             Action::Pull { source, target, all_platforms, oci, answering } => {
                 shown(&answering, "pulled", &target, |bars| {
                     let from = place_of(&source, Limits::default())?.ok_or_else(|| none(&source, "pull"))?;
                     let pull = packfs::oci::pull(from, target_of(&target)?).all_platforms(all_platforms);
-                    pull.remote(oci.apply(RemoteOptions::default())).run(bars)
+                    pull.remote(oci.remote()?).run(bars)
                 })
             }
             Action::Ls { place, oci, answering } => listed(&place, &oci, &answering),
             Action::Convert { source, target, codec, options, all_platforms, limits, common } => {
                 common.run(&target, |bars| {
-                    let from = place_of(&source, limits.limits())?.ok_or_else(|| none(&source, "convert"))?;
-                    let convert = packfs::oci::convert(from, target_of(&target)?);
+                    let from =
+                        place_of(&source, limits.limits()?)?.ok_or_else(|| none(&source, "convert"))?;
+                    let convert = packfs::convert_oci(from, target_of(&target)?);
                     let convert = convert.all_platforms(all_platforms).encoding(common.encoding());
-                    let mtime_max = source_date_epoch()?.map(Timestamp::from_seconds);
+                    let mtime_max = source_date_epoch::<i64>()?.map(Timestamp::from_seconds);
                     let packing = PackOptions {
                         shape: Shape { mtime_max, ..Shape::default() },
                         codec: codec.clone(),
                         options: options.clone(),
-                        limits: limits.limits(),
+                        limits: limits.limits()?,
                         jobs: common.answering.work.jobs(),
                         ..PackOptions::default()
                     };
-                    convert.options(packing).media(common.media()).remote(common.remote()).run(bars)
+                    convert.options(packing).media(common.media()).remote(common.remote()?).run(bars)
                 })
             }
         }
@@ -305,8 +306,8 @@ impl Common {
         }
     }
 
-    fn remote(&self) -> RemoteOptions {
-        self.oci.apply(RemoteOptions::default())
+    fn remote(&self) -> Result<RemoteOptions> {
+        self.oci.remote()
     }
 
     fn run(&self, target: &Path, work: impl FnOnce(&dyn Progress) -> Result<OciReport>) -> Outcome {
@@ -350,11 +351,11 @@ fn shown(
     })
 }
 
-fn listed(place: &Path, oci: &OciArgs, answering: &Answering) -> Outcome {
+fn listed(place: &Path, oci: &Texts<Registry>, answering: &Answering) -> Outcome {
     answering.shown(|bars| {
         let limits = Limits::default();
         let found = place_of(place, limits)?.ok_or_else(|| none(place, "list"))?;
-        let remote = oci.apply(RemoteOptions::default());
+        let remote = oci.remote()?;
         let listed = packfs::oci::list_images(&found, &remote, limits, bars)?;
         bars.finish();
         let images: Vec<Row> = listed.iter().map(Row::of).collect();

@@ -1,15 +1,12 @@
 //! `packfs plan`: cuts a directory into shards that machines pack by themselves.
 
-use super::pack::{OrderArg, parse_effort, parse_order, source_date_epoch};
-use crate::args::CodingArgs;
-use crate::out::listed::{any, formats, listed};
+use crate::args::{self, Texts};
+use crate::out::listed::words;
 use crate::out::report::Out;
 use crate::out::{Outcome, json, text};
 use owo_colors::OwoColorize;
-use packfs::shards::{
-    self, Engine, ListFormat, Placement, Plan, PlanSource, Planning, Recipe, Shards, Totals,
-};
-use packfs::{Effort, Error, Order, Progress, Result, ResultExt, Timestamp};
+use packfs::shards::{self, Engine, ListFormat, Plan, PlanSource, Planning, Shards, Totals};
+use packfs::{Error, Progress, Result, ResultExt};
 use packfs_terminal::work::Answering;
 use serde::Serialize;
 use std::fs::File;
@@ -42,9 +39,7 @@ pub struct Opts {
     /// Take options and cut points from an earlier plan
     ///
     /// Shards whose entries did not change keep their names, and are not packed again.
-    #[arg(long, value_name = "PLAN", conflicts_with_all = ["shards", "exclude", "one_file_system", "format",
-        "codec", "optimize", "block_size", "options", "kernel", "order", "min_gain", "effort", "keep_going",
-        "lossy", "root_owned", "no_xattrs", "clamp_mtime"])]
+    #[arg(long, value_name = "PLAN", conflicts_with = "shards")]
     like: Option<PathBuf>,
 
     /// Write the plan to this folder, which must not exist
@@ -65,65 +60,12 @@ pub struct Opts {
     /// paths has a path in each record, relative to SRC or absolute, and packfs reads the metadata
     /// of each. find has the output of
     /// find SRC -printf '%y %m %U %G %s %T@ %D %i %n %P\0', whose metadata is used.
-    #[arg(long, value_name = "FORM", default_value = "paths", requires = "from_list")]
-    list_format: FormArg,
-
-    /// Exclude paths matching GLOB
-    ///
-    /// Globs are those of .gitignore. May be given several times.
-    #[arg(long, value_name = "GLOB", conflicts_with = "from_list")]
-    exclude: Vec<String>,
-
-    /// Stay on the filesystem of SRC
-    ///
-    /// Mount points become empty directories.
-    #[arg(short = 'x', long, conflicts_with = "from_list")]
-    one_file_system: bool,
-
-    /// Set the format: squashfs (default) or erofs
-    #[arg(short, long, value_name = "NAME", value_parser = listed(any, formats), hide_possible_values = true)]
-    format: Option<String>,
+    #[arg(long, value_name = "FORM", default_value = "paths", requires = "from_list",
+        value_parser = words::<ListFormat>())]
+    list_format: ListFormat,
 
     #[command(flatten)]
-    coding: CodingArgs,
-
-    /// Set the order of file data in each shard
-    ///
-    /// similarity, similarity:SIZE, similarity:all, kind or path, as in `packfs pack`.
-    #[arg(long, value_name = "ORDER", value_parser = parse_order)]
-    order: Option<OrderArg>,
-
-    /// Compress only data that shrinks by PERCENT or more
-    #[arg(long, value_name = "PERCENT", value_parser = clap::value_parser!(u8).range(0..50))]
-    min_gain: Option<u8>,
-
-    /// Set the effort for each block: level (default) or max
-    #[arg(long, value_name = "EFFORT", value_parser = parse_effort)]
-    effort: Option<Effort>,
-
-    /// Leave out what cannot be read, in the plan and in shards
-    ///
-    /// Shards count such files in their sidecars. Without it, planning and packing fail.
-    #[arg(long)]
-    keep_going: bool,
-
-    /// Drop attributes that the format cannot represent
-    #[arg(long)]
-    lossy: bool,
-
-    /// Set user 0 and group 0 for everything
-    #[arg(long)]
-    root_owned: bool,
-
-    /// Drop extended attributes
-    #[arg(long)]
-    no_xattrs: bool,
-
-    /// Limit modification times to at most TIME
-    ///
-    /// The default is SOURCE_DATE_EPOCH.
-    #[arg(long, value_name = "TIME", value_parser = text::parse_time, allow_hyphen_values = true)]
-    clamp_mtime: Option<Timestamp>,
+    options: Texts<args::Planning>,
 
     /// Sort in this much memory, such as 1G (default: 256M)
     ///
@@ -132,26 +74,11 @@ pub struct Opts {
     memory: Option<u64>,
 
     /// Write a job for slurm, kubernetes or aws-batch into PLAN
-    #[arg(long, value_name = "ENGINE")]
-    emit: Option<EngineArg>,
+    #[arg(long, value_name = "ENGINE", value_parser = words::<Engine>())]
+    emit: Option<Engine>,
 
     #[command(flatten)]
     answering: Answering,
-}
-
-/// Values of `--list-format`.
-#[derive(Clone, Copy, clap::ValueEnum)]
-enum FormArg {
-    Paths,
-    Find,
-}
-
-/// Values of `--emit`.
-#[derive(Clone, Copy, clap::ValueEnum)]
-enum EngineArg {
-    Slurm,
-    Kubernetes,
-    AwsBatch,
 }
 
 const EXAMPLES: &str = "\
@@ -179,12 +106,7 @@ impl Opts {
     pub fn run(self) -> Outcome {
         self.answering.shown(|bars| {
             let plan = self.plan(bars)?;
-            let engine = self.emit.map(|engine| match engine {
-                EngineArg::Slurm => Engine::Slurm,
-                EngineArg::Kubernetes => Engine::Kubernetes,
-                EngineArg::AwsBatch => Engine::AwsBatch,
-            });
-            let job = engine.map(|engine| engine.emit(&plan)).transpose()?;
+            let job = self.emit.map(|engine| engine.emit(&plan)).transpose()?;
             bars.finish();
             self.tell(&plan, job.as_deref())?;
             Ok(ExitCode::SUCCESS)
@@ -194,66 +116,34 @@ impl Opts {
     fn plan(&self, progress: &dyn Progress) -> Result<Plan> {
         let (shards, recipe) = match (&self.like, &self.shards) {
             (Some(like), _) => {
+                if let Some(info) = self.options.infos().next() {
+                    let option = info.name;
+                    return Err(Error::usage(format!(
+                        "--{option} cannot be used with --like, which has the options"
+                    )));
+                }
                 let like = Plan::read(like)?;
                 (like.cuts()?, like.recipe)
             }
-            (None, Some(shards)) => (shards.clone(), self.recipe()?),
+            (None, Some(shards)) => (shards.clone(), shards::recipe(self.options.iter())?),
             (None, None) => return Err(Error::usage("--shards or --like is needed")),
         };
         let input = match &self.from_list {
             None => PlanSource::Walk,
             Some(path) => {
-                let reader: Box<dyn BufRead> = match path == Path::new("-") {
-                    true => Box::new(BufReader::with_capacity(1 << 20, std::io::stdin())),
-                    false => {
-                        let file = File::open(path).or_io(|| format!("cannot open {path:?}"))?;
-                        Box::new(BufReader::with_capacity(1 << 20, file))
-                    }
+                let reader: Box<dyn BufRead> = if path == Path::new("-") {
+                    Box::new(BufReader::with_capacity(1 << 20, std::io::stdin()))
+                } else {
+                    let file = File::open(path).or_io(|| format!("cannot open {path:?}"))?;
+                    Box::new(BufReader::with_capacity(1 << 20, file))
                 };
-                let format = match self.list_format {
-                    FormArg::Paths => ListFormat::Paths,
-                    FormArg::Find => ListFormat::Find,
-                };
+                let format = self.list_format;
                 PlanSource::List { reader, name: format!("{path:?}"), format }
             }
         };
         let memory = usize::try_from(self.memory.unwrap_or(MEMORY)).unwrap_or(usize::MAX);
         let (source, output) = (&*self.source, &*self.out);
         shards::plan(Planning { source, input, shards, recipe, memory, output }, progress)
-    }
-
-    fn recipe(&self) -> Result<Recipe> {
-        let order = match &self.order {
-            None => None,
-            Some(OrderArg::By(Order::Path)) => Some(Placement::Path),
-            Some(OrderArg::By(Order::Kind)) => Some(Placement::Kind),
-            Some(OrderArg::By(Order::Similarity { within })) => Some(Placement::Similarity(*within)),
-            Some(OrderArg::File(_)) => {
-                let error = Error::usage("a plan has no order by a file");
-                return Err(error.hint("use --order path, kind or similarity"));
-            }
-        };
-        let clamp = match self.clamp_mtime {
-            Some(time) => Some(time.seconds),
-            None => source_date_epoch()?,
-        };
-        Ok(Recipe {
-            format: self.format.clone().unwrap_or_else(|| packfs::formats::DEFAULT.to_owned()),
-            codec: self.coding.codec.clone(),
-            block_size: self.coding.block_size,
-            optimize: self.coding.goal().name().to_owned(),
-            options: self.coding.options(),
-            order,
-            min_gain: self.min_gain,
-            effort_max: self.effort == Some(Effort::Max),
-            exclude: self.exclude.clone(),
-            one_file_system: self.one_file_system,
-            keep_going: self.keep_going,
-            lossy: self.lossy,
-            owner: self.root_owned.then_some((0, 0)),
-            mtime_max: clamp,
-            xattr_exclude: if self.no_xattrs { vec!["*".into()] } else { Vec::new() },
-        })
     }
 
     fn tell(&self, plan: &Plan, job: Option<&Path>) -> Result<()> {

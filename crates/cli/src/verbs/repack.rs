@@ -1,10 +1,11 @@
 //! `packfs repack`: makes another image of an image.
 
 use super::pack::PackArgs;
+use crate::args::{OfOld, Repacking};
 use crate::out::Outcome;
 use std::path::PathBuf;
 
-/// Repack an image with other metadata, order, codec, block size or format
+/// Repack an image with other metadata, codec, or format
 ///
 /// Format, codec, level and block size stay those of OLD unless options or the extension of IMAGE
 /// change them. If these four stay, compressed blocks are copied: each is decoded once to find
@@ -23,11 +24,11 @@ pub struct Opts {
     /// Copy blocks without decoding them
     ///
     /// About as fast as copying the file, but damaged blocks are copied, too.
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     trust: bool,
 
     #[command(flatten)]
-    args: PackArgs,
+    args: PackArgs<Repacking, OfOld>,
 }
 
 const EXAMPLES: &str = "\

@@ -3,7 +3,7 @@
 use crate::args::ImageInput;
 use crate::out::{Outcome, json, report};
 use crate::verbs::ls::Entry;
-use packfs::ResultExt;
+use packfs::{OpenOptions, ResultExt};
 use packfs_serve::{Server, SiteOptions};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -66,7 +66,7 @@ impl Opts {
         let title = Path::new(&*shown).file_name().map_or(shown.clone(), |name| name.to_string_lossy());
         let site = SiteOptions {
             title: title.into_owned(),
-            identity: identity(&self.input),
+            identity: identity(&self.input, &self.input.options(0)?),
             json_of: |row| json::line(&Entry::new(row)).unwrap_or_else(|_| "null".into()),
             on_fault: Box::new(|error| report::warning(&error.to_string())),
         };
@@ -95,10 +95,10 @@ fn parse_address(text: &str) -> std::result::Result<SocketAddr, String> {
 
 /// Returns a number that differs for images with different bytes: of what the filesystem tells of
 /// their files. Objects at URLs may change without a trace here, so theirs lasts for one run only.
-fn identity(input: &ImageInput) -> u64 {
+fn identity(input: &ImageInput, options: &OpenOptions) -> u64 {
     let mut hasher = DefaultHasher::new();
-    (input.offset, format!("{:?}", input.nested)).hash(&mut hasher);
-    for path in [&input.image].into_iter().chain(&input.device) {
+    input.opening.iter().for_each(|option| option.hash(&mut hasher));
+    for path in [&input.image].into_iter().chain(options.devices()) {
         match std::fs::metadata(path) {
             Ok(file) => {
                 (file.dev(), file.ino(), file.size(), file.mtime(), file.mtime_nsec()).hash(&mut hasher);

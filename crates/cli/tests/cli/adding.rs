@@ -27,16 +27,15 @@ const ENTRIES: [&str; 13] = [
 /// A folder with a tree, a tar, an image and a manifest of it, and a file to add.
 fn fixture() -> Fixture {
     let fixture = Fixture::new();
-    fs::create_dir_all(fixture.path("rootfs/etc")).unwrap();
-    fs::write(fixture.path("rootfs/etc/motd"), "old").unwrap();
-    fs::write(fixture.path("rootfs/etc/kept"), "kept\n").unwrap();
+    fixture.write("rootfs/etc/motd", "old");
+    fixture.write("rootfs/etc/kept", "kept\n");
     fs::hard_link(fixture.path("rootfs/etc/motd"), fixture.path("rootfs/etc/motd.old")).unwrap();
     symlink("etc", fixture.path("rootfs/conf")).unwrap();
-    fs::write(fixture.path("host-file"), "from the host\n").unwrap();
+    fixture.write("host-file", "from the host\n");
     fixture.run(["pack", "rootfs", "plain.sqfs", "-q"]).done();
     fixture.run(["tar", "plain.sqfs", "-q", "-o", "plain.tar"]).done();
     let manifest = fixture.run(["info", "--manifest", "plain.sqfs"]);
-    fs::write(fixture.path("rootfs/list"), manifest.done().text()).unwrap();
+    fixture.write("rootfs/list", manifest.done().text());
     fixture
 }
 
@@ -141,8 +140,8 @@ fn the_same_entries_give_the_same_image_however_they_come() {
     let fixture = fixture();
     fixture.run(pack("rootfs", "a.sqfs", &adding(&ENTRIES))).done();
     let list = ENTRIES.join("\n");
-    fs::write(fixture.path("table"), format!("# devices\n\n{list}\n")).unwrap();
-    fs::write(fixture.path("whole.manifest"), format!("#packfs-manifest 1\r\n{list}")).unwrap();
+    fixture.write("table", format!("# devices\n\n{list}\n"));
+    fixture.write("whole.manifest", format!("#packfs-manifest 1\r\n{list}"));
     for file in ["table", "whole.manifest"] {
         fixture.run(pack("rootfs", "b.sqfs", &["--add-manifest", file, "--jobs", "1"])).done();
         assert!(fixture.bytes("a.sqfs") == fixture.bytes("b.sqfs"), "{file}");
@@ -150,7 +149,7 @@ fn the_same_entries_give_the_same_image_however_they_come() {
     let from_pipe = pack("rootfs", "b.sqfs", &["--add-manifest", "-"]);
     fixture.run_with_input(from_pipe, list.as_bytes()).done();
     let mut split = vec!["--add-manifest", "part"];
-    fs::write(fixture.path("part"), ENTRIES[..4].join("\n")).unwrap();
+    fixture.write("part", ENTRIES[..4].join("\n"));
     split.extend(adding(&ENTRIES[4..]));
     fixture.run(pack("rootfs", "c.sqfs", &split)).done();
     for image in ["b.sqfs", "c.sqfs"] {
@@ -162,9 +161,8 @@ fn the_same_entries_give_the_same_image_however_they_come() {
 #[test]
 fn files_of_a_list_lie_beside_it() {
     let fixture = fixture();
-    fs::create_dir(fixture.path("board")).unwrap();
-    fs::write(fixture.path("board/host-file"), "the board's\n").unwrap();
-    fs::write(fixture.path("board/table"), "f /etc/motd 0644 0 0 host-file\n").unwrap();
+    fixture.write("board/host-file", "the board's\n");
+    fixture.write("board/table", "f /etc/motd 0644 0 0 host-file\n");
     fixture.run(pack("rootfs", "a.sqfs", &["--add-manifest", "board/table"])).done();
     assert_eq!(fixture.run(["cat", "a.sqfs", "etc/motd"]).done().text(), "the board's\n");
     // A pipe lies nowhere.
@@ -214,7 +212,7 @@ fn what_is_there_can_be_given_another_owner_and_nothing_else_changes() {
         "/conf m 777 3 4",
     ];
     let list = [&add[..], &["m / mtime=8"]].concat().join("\n");
-    fs::write(fixture.path("table"), list).unwrap();
+    fixture.write("table", list);
     for source in ["rootfs", "plain.tar", "plain.sqfs", "rootfs/list"] {
         fixture.run(pack(source, "x.sqfs", &["--add-manifest", "table", "--root-owned"])).done();
         assert_eq!(fixture.run(["cat", "x.sqfs", "etc/kept"]).done().text(), "kept\n", "{source}");
@@ -243,7 +241,7 @@ fn what_is_there_can_be_given_another_owner_and_nothing_else_changes() {
         assert_eq!((&row("conf")["uid"], &row("conf")["target"]), (&3.into(), &"etc".into()), "{source}");
         assert_eq!((&row("/")["mtime"], &row("/")["uid"]), (&8.into(), &0.into()), "{source}");
     }
-    fs::write(fixture.path("m"), "#packfs-manifest 1\nmodify /a mode=0644\n").unwrap();
+    fixture.write("m", "#packfs-manifest 1\nmodify /a mode=0644\n");
     fixture.run(["pack", "m", "x.sqfs"]).failed(3, &["m:2: ", "modify: allowed only", "--add-manifest"]);
 }
 
@@ -314,7 +312,7 @@ fn a_wrong_entry_is_refused_by_its_number_with_what_is_allowed() {
         ("#packfs-manifest 7\n", 4, &["table:1: ", "version 7"]),
         ("f /a 0644 0 0 nothing", 1, &["table:1: ", "cannot open"]),
     ] {
-        fs::write(fixture.path("table"), list).unwrap();
+        fixture.write("table", list);
         fixture.run(pack("rootfs", "x.sqfs", &["--add-manifest", "table"])).failed(code, words);
     }
     fixture.run(pack("rootfs", "x.sqfs", &["--add-manifest", "none"])).failed(1, &["cannot open \"none\""]);
@@ -351,7 +349,7 @@ fn odd_fixture() -> Fixture {
     let sparse = fs::File::create(fixture.path("odd/sparse")).unwrap();
     sparse.set_len(3 << 20).unwrap();
     sparse.write_all_at(b"in the middle", 1 << 20).unwrap();
-    fs::write(fixture.path("odd/a \"name\" = #odd\n"), "x").unwrap();
+    fixture.write("odd/a \"name\" = #odd\n", "x");
     fixture
 }
 
@@ -361,17 +359,14 @@ fn a_manifest_of_a_directory_packs_from_anywhere() {
     fs::create_dir(fixture.path("elsewhere")).unwrap();
     for folder in ["odd", "./elsewhere/../odd/"] {
         let manifest = fixture.run(["info", "--manifest", folder]);
-        fs::write(fixture.path("elsewhere/m"), &manifest.done().stdout).unwrap();
-        let run = fixture.run(["pack", "elsewhere/m", "again.erofs", "-q", "--lossy"]);
-        assert_eq!(run.code, Some(0), "{}", run.stderr);
+        fixture.write("elsewhere/m", &manifest.done().stdout);
+        fixture.run(["pack", "elsewhere/m", "again.erofs", "-q", "--lossy"]).ended(0);
         let diff = fixture.run(["diff", "odd", "again.erofs", "--nanos"]);
         assert_eq!(diff.code, Some(0), "{}{}", diff.text(), diff.stderr);
     }
-    let direct = fixture.run(["pack", "odd", "direct.erofs", "-q", "--lossy"]);
-    assert_eq!(direct.code, Some(0), "{}", direct.stderr);
+    fixture.run(["pack", "odd", "direct.erofs", "-q", "--lossy"]).ended(0);
     assert!(fixture.bytes("direct.erofs") == fixture.bytes("again.erofs"));
-    let sandboxed = fixture.run(["info", "--manifest", "--sandbox", "odd"]);
-    assert_eq!(sandboxed.code, Some(0), "{}", sandboxed.stderr);
+    let sandboxed = fixture.run(["info", "--manifest", "--sandbox", "odd"]).ended(0);
     assert!(sandboxed.stdout == fixture.run(["info", "--manifest", "odd"]).stdout);
 }
 
@@ -385,7 +380,7 @@ fn a_manifest_of_a_directory_can_be_edited_and_is_no_part_of_itself() {
     let text = fs::read_to_string(fixture.path("rootfs/list")).unwrap();
     assert!(!text.contains("file list"), "{text}");
     let edited = text.replace("symlink conf ", "symlink settings ") + "c /dev/console 0600 0 0 5 1\n";
-    fs::write(fixture.path("m"), edited).unwrap();
+    fixture.write("m", edited);
     fixture.run(["pack", "m", "x.sqfs", "-q"]).done();
     assert_eq!(stat(&fixture, "x.sqfs", "dev/console")["type"], "char_device");
     assert_eq!(stat(&fixture, "x.sqfs", "settings")["target"], "etc");
@@ -395,12 +390,10 @@ fn a_manifest_of_a_directory_can_be_edited_and_is_no_part_of_itself() {
 #[test]
 fn a_manifest_of_a_tar_is_that_of_its_image() {
     let fixture = odd_fixture();
-    let packed = fixture.run(["pack", "odd", "odd.erofs", "-q", "--lossy"]);
-    assert_eq!(packed.code, Some(0), "{}", packed.stderr);
+    fixture.run(["pack", "odd", "odd.erofs", "-q", "--lossy"]).ended(0);
     assert_eq!(fixture.run(["tar", "odd.erofs", "-q", "-o", "odd.tar"]).code, Some(0));
     let of_image = fixture.run(["info", "--manifest", "odd.erofs"]);
-    let of_tar = fixture.run(["info", "--manifest", "odd.tar"]);
-    assert_eq!(of_tar.code, Some(0), "{}", of_tar.stderr);
+    let of_tar = fixture.run(["info", "--manifest", "odd.tar"]).ended(0);
     // A tar has no sockets.
     let lines = of_image.done().text().split_inclusive('\n').filter(|line| !line.starts_with("socket "));
     assert!(of_tar.text() == lines.collect::<String>());

@@ -44,8 +44,7 @@ fn the_recommended_command_runs_with_the_forecast_result() {
 #[test]
 fn the_answer_begins_with_the_command_and_lists_measurements() {
     let fixture = Fixture::new();
-    std::fs::create_dir(fixture.path("noise")).unwrap();
-    std::fs::write(fixture.path("noise/a"), Random::new(3).noise(300_000)).unwrap();
+    fixture.write("noise/a", Random::new(3).noise(300_000));
     let args = ["advise", "noise", "--device", "nvme", "--want", "boot", "--quick", "--kernel", "6.12", "-q"];
     let run = fixture.run(args);
     let text = run.done().text();
@@ -149,8 +148,7 @@ fn a_tree_of_which_nothing_can_be_read_is_not_called_empty() {
 #[test]
 fn figures_of_a_tree_with_one_small_file_differ() {
     let fixture = Fixture::new();
-    std::fs::create_dir(fixture.path("one")).unwrap();
-    std::fs::write(fixture.path("one/file"), "one line\n".repeat(3000)).unwrap();
+    fixture.write("one/file", "one line\n".repeat(3000));
     let args = ["advise", "one", "--device", "sd", "--want", "boot", "--quick", "--kernel", "6.12", "-q"];
     let run = fixture.run(args);
     let text = run.done().text();
@@ -169,8 +167,7 @@ fn distinguishes_a_full_scratch_folder_from_a_full_disk() {
         return skip("mounting needs root");
     }
     let fixture = Fixture::new();
-    std::fs::create_dir(fixture.path("noise")).unwrap();
-    std::fs::write(fixture.path("noise/a"), Random::new(3).noise(300_000)).unwrap();
+    fixture.write("noise/a", Random::new(3).noise(300_000));
     let disk = Mount::memory(64 << 10).unwrap();
     std::fs::set_permissions(disk.path(), PermissionsExt::from_mode(0o777)).unwrap();
     let args = [
@@ -195,9 +192,8 @@ fn distinguishes_a_full_scratch_folder_from_a_full_disk() {
 #[test]
 fn a_stopped_answer_leaves_no_image_behind() {
     let fixture = Fixture::new();
-    std::fs::create_dir(fixture.path("noise")).unwrap();
     std::fs::create_dir(fixture.path("scratch")).unwrap();
-    std::fs::write(fixture.path("noise/a"), Random::new(5).noise(24_000_000)).unwrap();
+    fixture.write("noise/a", Random::new(5).noise(24_000_000));
     for (signal, code) in [(Signal::INT, 130), (Signal::HUP, 129)] {
         stopped_by(&fixture, signal, code);
     }

@@ -46,7 +46,7 @@ fn a_directory_a_tar_and_images_of_one_tree_agree() {
     let expected: String = sources.iter().map(|source| format!("{digest}  {source}\n")).collect();
     assert_eq!(run.text(), expected);
     // What SquashFS cannot hold, EROFS does.
-    std::fs::write(fixture.path("rootfs/now"), "a file with nanoseconds").unwrap();
+    fixture.write("rootfs/now", "a file with nanoseconds");
     for image in ["nanos.erofs", "nanos.sqfs"] {
         fixture.run(["pack", "rootfs", image, "-q"]).done();
     }
@@ -62,7 +62,7 @@ fn the_second_implementation_of_the_document_agrees() {
     let document = std::fs::read_to_string("../../docs/formats/digest.md").unwrap();
     let (_, program) = document.split_once("```python\n").unwrap();
     let program = program.split_once("```").unwrap().0;
-    std::fs::write(fixture.path("digest.py"), program).unwrap();
+    fixture.write("digest.py", program);
     let digits = |python: &Peer, facts: &[&str]| {
         let (program, root) = (fixture.path("digest.py"), fixture.path("rootfs"));
         let mut command = python.command(&[&program, &root]);
@@ -90,9 +90,9 @@ fn digests_are_checked_one_by_one_and_from_lists() {
     let list = fixture.run(["digest", "rootfs", "root.sqfs"]);
     let digest = first_word(list.done().text());
     fixture.run(["digest", "--check", digest, "rootfs", "root.sqfs", "-q"]).done();
-    std::fs::write(fixture.path("list"), list.text()).unwrap();
+    fixture.write("list", list.text());
     assert_eq!(fixture.run(["digest", "-c", "list"]).done().text(), "same: rootfs\nsame: root.sqfs\n");
-    std::fs::write(fixture.path("rootfs/etc/os-release"), "NAME=another\n").unwrap();
+    fixture.write("rootfs/etc/os-release", "NAME=another\n");
     let run = fixture.run(["digest", "--check-list", "list"]);
     assert_eq!(run.code, Some(1));
     assert!(run.text().starts_with("differs: rootfs: packfs-tree-1:sha256:"), "{}", run.text());
@@ -110,7 +110,7 @@ fn digests_are_checked_one_by_one_and_from_lists() {
     fixture.run(["digest", "--check", "packfs-tree-1:sha256:00", "rootfs"]).failed(2, &["not the digest"]);
     let other = digest.replace("tree-1", "tree-9");
     fixture.run(["digest", "--check", &other, "rootfs"]).failed(4, &["packfs-tree-9"]);
-    std::fs::write(fixture.path("list"), "nonsense\n").unwrap();
+    fixture.write("list", "nonsense\n");
     fixture.run(["digest", "-c", "list"]).failed(2, &["line 1"]);
     fixture.run(["digest", "no-such"]).failed(1, &["no-such"]);
     fixture.run(["digest", "-", "-"]).failed(2, &["standard input"]);
@@ -119,7 +119,7 @@ fn digests_are_checked_one_by_one_and_from_lists() {
 #[test]
 fn digests_of_directories_locate_differences() {
     let fixture = Fixture::with_image();
-    std::fs::write(fixture.path("rootfs/usr/share/doc/README"), "changed").unwrap();
+    fixture.write("rootfs/usr/share/doc/README", "changed");
     fixture.run(["pack", "rootfs", "new.sqfs", "-q"]).done();
     let facts = ["digest", "--depth", "3", "--facts", "-mtime", "--json"];
     let directories = |source: &str| {

@@ -250,7 +250,7 @@ fn shards(fixture: &Fixture, schema: &mut Schema) {
     fixture.run(["merge", "plan", "--from", "store", "-o", "m.sqfs", "-q"]).done();
     let verify = ["verify", "plan", "--from", "store", "--image", "m.sqfs", "--json"];
     schema.check("verify-plan", &fixture.run(verify).json());
-    std::fs::write(fixture.path("rootfs/etc/os-release"), "another").unwrap();
+    fixture.write("rootfs/etc/os-release", "another");
     std::fs::remove_dir_all(fixture.path("store")).unwrap();
     schema.check("pack-shard", &serde_json::from_slice(&pack("0").stdout).unwrap());
 }

@@ -20,10 +20,9 @@ const FORMATS: [(&str, Option<&str>); 6] = [
 fn fixture() -> Fixture {
     let fixture = Fixture::new();
     fs::create_dir(fixture.path("empty")).unwrap();
-    fs::create_dir(fixture.path("full")).unwrap();
-    fs::write(fixture.path("full/file"), "x").unwrap();
-    fs::write(fixture.path("manifest"), "#packfs-manifest 1\n").unwrap();
-    fs::write(fixture.path("root.manifest"), "#packfs-manifest 1\ndir / mode=0700 mtime=1\n").unwrap();
+    fixture.write("full/file", "x");
+    fixture.write("manifest", "#packfs-manifest 1\n");
+    fixture.write("root.manifest", "#packfs-manifest 1\ndir / mode=0700 mtime=1\n");
     for dir in ["empty", "full"] {
         let time = SystemTime::UNIX_EPOCH + Duration::from_secs(7);
         File::open(fixture.path(dir)).unwrap().set_modified(time).unwrap();

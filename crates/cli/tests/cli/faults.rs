@@ -136,13 +136,13 @@ fn whenever_it_is_killed_there_is_no_half_image() {
     let mut random = Random::new(9);
     for format in FORMATS {
         let fixture = Fixture::with_tree();
-        std::fs::write(fixture.path("rootfs/more"), words(6_000_000)).unwrap();
+        fixture.write("rootfs/more", words(6_000_000));
         let start = Instant::now();
         fixture.run(packing(format)).done();
         let took = start.elapsed();
         let right = fixture.bytes("image");
         for round in 0..16 {
-            std::fs::write(fixture.path("image"), "old").unwrap();
+            fixture.write("image", "old");
             let mut child = fixture.command(packing(format)).stderr(Stdio::null()).spawn().unwrap();
             let late = took.as_micros() as u64 * 11 / 10;
             std::thread::sleep(Duration::from_micros(random.below(late.max(1))));

@@ -55,6 +55,13 @@ impl Run {
         self.stderr.split_inclusive('\n').filter(|line| !is_usual(line)).collect()
     }
 
+    /// It ended with this exit code.
+    #[track_caller]
+    pub fn ended(self, code: i32) -> Self {
+        assert_eq!(self.code, Some(code), "{}", self.stderr);
+        self
+    }
+
     /// It ended well, and said nothing of errors or warnings.
     #[track_caller]
     pub fn done(&self) -> &Self {
@@ -119,13 +126,11 @@ impl Fixture {
     pub fn with_tree() -> Self {
         let fixture = Fixture::new();
         let root = fixture.path("rootfs");
-        for dir in ["etc", "usr/bin", "usr/share/doc", "empty"] {
-            std::fs::create_dir_all(root.join(dir)).unwrap();
-        }
-        std::fs::write(root.join("etc/os-release"), "NAME=example\n").unwrap();
-        std::fs::write(root.join("usr/bin/tool"), words(300_000)).unwrap();
-        std::fs::write(root.join("usr/bin/same"), words(300_000)).unwrap();
-        std::fs::write(root.join("usr/share/doc/README"), words(5_000)).unwrap();
+        fixture.write("rootfs/etc/os-release", "NAME=example\n");
+        fixture.write("rootfs/usr/bin/tool", words(300_000));
+        fixture.write("rootfs/usr/bin/same", words(300_000));
+        fixture.write("rootfs/usr/share/doc/README", words(5_000));
+        std::fs::create_dir(root.join("empty")).unwrap();
         std::fs::hard_link(root.join("usr/bin/tool"), root.join("usr/bin/hard")).unwrap();
         std::os::unix::fs::symlink("usr/bin", root.join("bin")).unwrap();
         std::os::unix::fs::symlink("/etc/os-release", root.join("usr/release")).unwrap();
@@ -135,6 +140,14 @@ impl Fixture {
     /// A path in the folder.
     pub fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
+    }
+
+    /// Writes a file, and makes the folders above it.
+    #[track_caller]
+    pub fn write(&self, name: &str, bytes: impl AsRef<[u8]>) {
+        let path = self.path(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, bytes).unwrap();
     }
 
     /// Names in the folder, sorted.

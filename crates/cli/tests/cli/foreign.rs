@@ -43,8 +43,7 @@ fn is_installed(program: &str) -> bool {
 #[test]
 fn names_what_other_programs_make() {
     let fixture = Fixture::new();
-    fs::create_dir(fixture.path("tree")).unwrap();
-    fs::write(fixture.path("tree/file"), "text\n").unwrap();
+    fixture.write("tree/file", "text\n");
     for (program, script, what, hint) in MADE {
         if !is_installed(program) {
             skip(&format!("{program} is missing"));
@@ -70,6 +69,7 @@ fn names_files_by_their_magics() {
         (1024, b"\x10\x20\xf5\xf2", "an F2FS filesystem", "mount -o ro,loop"),
         (0, b"\x85\x19\x03\x20", "a JFFS2 filesystem", "info --scan"),
         (0, b"\x19\x85\xe0\x01", "a JFFS2 filesystem", "info --scan"),
+        (4096, b"gDla", "an Android super image", "lpunpack"),
         (0, b"UBI#\x01", "a UBI image", "info --scan"),
         (0, b"\x31\x18\x10\x06", "a UBIFS filesystem", "info --scan"),
         (0, b"#!/usr/bin/env run-singularity\n\0SIF_MAGIC\0", "a Singularity image (SIF)", "info --scan"),
@@ -84,7 +84,7 @@ fn names_files_by_their_magics() {
         let mut bytes = vec![0; 70_000];
         bytes[at..at + magic.len()].copy_from_slice(magic);
         // What is refused has something in it that no format begins with.
-        fs::write(fixture.path("file"), bytes).unwrap();
+        fixture.write("file", bytes);
         assert_refused(&fixture.run(["ls", "file"]), what, hint);
         let run = fixture.run(["pack", "file", "image.sqfs"]);
         if what == "a program (ELF)" {
@@ -94,11 +94,15 @@ fn names_files_by_their_magics() {
         }
         run.failed(4, &["neither a directory", &format!("looks like {what}"), hint]);
     }
+    let tar = "printf '<?xml version=\"1.0\"?><Envelope/>' > vm.ovf && tar -cf file vm.ovf";
+    let made = Command::new("sh").args(["-ec", tar]).current_dir(fixture.path("")).status().unwrap();
+    assert!(made.success());
+    assert_refused(&fixture.run(["ls", "file"]), "a virtual machine (OVA)", "tar -xf");
     File::create(fixture.path("file")).unwrap();
     assert_refused(&fixture.run(["ls", "file"]), "an empty file", "packfs pack SOURCE IMAGE");
     // What nothing is known of is still told where to look, and nothing is read beyond the end.
     for bytes in [&b"junk"[..], b"H", &[0x53, 0xef], &[b'h'; 1081]] {
-        fs::write(fixture.path("file"), bytes).unwrap();
+        fixture.write("file", bytes);
         fixture.run(["ls", "file"]).failed(4, &["no known format\n", "info --scan", "squashfs, "]);
     }
 }
@@ -113,7 +117,7 @@ fn finds_the_image_behind_a_program() {
     program[40..48].copy_from_slice(&0xf00_u64.to_le_bytes());
     program[58..62].copy_from_slice(&[64, 0, 2, 0]);
     let end = 0xf80;
-    fs::write(fixture.path("app"), [&program[..end], &image].concat()).unwrap();
+    fixture.write("app", [&program[..end], &image].concat());
     let listed = fixture.run(["ls", "-R", "root.sqfs"]);
     let notice = format!("is an AppImage: the squashfs image at offset {end} is read");
     let told = |args: &[&str]| fixture.run(args).warned(&[&notice]).text().to_owned();
@@ -133,16 +137,12 @@ fn finds_the_image_behind_a_program() {
     let padded =
         [&program[..end], &image, &vec![0; image.len().next_multiple_of(4096) - image.len()]].concat();
     let second = (end + image.len()).next_multiple_of(4096);
-    fs::write(
-        fixture.path("app"),
-        [&padded[..], &vec![0; second.saturating_sub(padded.len())], &image].concat(),
-    )
-    .unwrap();
+    fixture.write("app", [&padded[..], &vec![0; second.saturating_sub(padded.len())], &image].concat());
     let both = format!("squashfs (--offset {end}), squashfs (--offset {second})");
     assert_refused(&fixture.run(["ls", "app"]), "an AppImage with", &both);
     // Offsets of a hostile program lead nowhere.
     program[40..48].copy_from_slice(&u64::MAX.to_le_bytes());
-    fs::write(fixture.path("app"), &program).unwrap();
+    fixture.write("app", &program);
     assert_refused(&fixture.run(["ls", "app"]), "an AppImage", "info --scan");
 }
 
@@ -172,20 +172,20 @@ fn opens_the_system_of_a_singularity_image() {
     let listed = fixture.run(["ls", "-R", "root.sqfs"]);
     for partitions in [&[(1, &image[..])][..], &[(4, &image[..]), (2, &image)], &[(3, b"data"), (2, &image)]]
     {
-        fs::write(fixture.path("a.sif"), sif(partitions)).unwrap();
+        fixture.write("a.sif", sif(partitions));
         let run = fixture.run(["ls", "-R", "a.sif"]);
         run.warned(&["is a Singularity image (SIF): the squashfs image at"]);
         assert_eq!(run.text(), listed.done().text());
         assert_eq!(run.stderr.contains("others are squashfs (--offset 4096)"), partitions[0].0 == 4);
     }
-    fs::write(fixture.path("a.sif"), sif(&[(3, &image), (4, &image)])).unwrap();
+    fixture.write("a.sif", sif(&[(3, &image), (4, &image)]));
     assert_refused(&fixture.run(["ls", "a.sif"]), "a Singularity image (SIF) with squashfs", "--offset 4096");
     // Figures of a hostile one lead nowhere.
     let whole = sif(&[(2, &image)]);
     for at in (88..104).chain(128 + 585..128 + 585 + 33) {
         let mut damaged = whole.clone();
         damaged[at] ^= 0xff;
-        fs::write(fixture.path("a.sif"), damaged).unwrap();
+        fixture.write("a.sif", damaged);
         let run = fixture.run(["ls", "a.sif"]);
         assert!(matches!(run.code, Some(0 | 3 | 4)), "{at}: {}", run.stderr);
     }
@@ -206,7 +206,7 @@ fn finds_squashfs_with_any_magic() {
         let listed = fixture.run(["ls", "-lR", "image"]).done().text().to_owned();
         for magic in magics {
             let altered = [magic.as_bytes(), &image[4..]].concat();
-            fs::write(fixture.path("altered"), &altered).unwrap();
+            fixture.write("altered", &altered);
             let run = fixture.run(["ls", "altered"]);
             assert_eq!(run.code, Some(4), "{options:?} {magic}: {}", run.stderr);
             assert!(run.stderr.contains("a SquashFS image with another magic"), "{}", run.stderr);
@@ -217,7 +217,7 @@ fn finds_squashfs_with_any_magic() {
             if ["zzzz", "ABCD", "1234"].contains(magic) {
                 continue;
             }
-            fs::write(fixture.path("firmware"), [&[0xff; 777][..], &altered].concat()).unwrap();
+            fixture.write("firmware", [&[0xff; 777][..], &altered].concat());
             let found = fixture.run(["info", "--scan", "--json", "firmware"]).json();
             assert_eq!(found["found"][0]["offset"], 777, "{options:?} {magic}: {found}");
             assert_eq!(found["found"].as_array().unwrap().len(), 1, "{found}");
@@ -241,7 +241,7 @@ fn finds_squashfs_with_any_magic() {
 fn names_directories_that_are_given_as_images() {
     let fixture = Fixture::with_tree();
     fixture.run(["ls", "rootfs"]).failed(2, &["a directory, not an image", "packfs pack rootfs IMAGE"]);
-    fs::write(fixture.path("rootfs/oci-layout"), r#"{"imageLayoutVersion": "1.0.0"}"#).unwrap();
+    fixture.write("rootfs/oci-layout", r#"{"imageLayoutVersion": "1.0.0"}"#);
     fixture.run(["ls", "rootfs"]).failed(4, &["neither index.json nor manifest.json"]);
     let run = fixture.run(["merge", "rootfs", "-o", "m.sqfs"]);
     run.failed(2, &["an OCI image layout", "packfs pack oci-layout:rootfs IMAGE"]);

@@ -110,10 +110,10 @@ const VERBS: [&[&str]; 9] = [
 fn each(change: impl Fn(&mut Image), told: impl Fn(&str, &[&str], &Run)) {
     for format in ["squashfs", "erofs"] {
         let fixture = Fixture::new();
-        std::fs::write(fixture.path("m"), MANIFEST).unwrap();
+        fixture.write("m", MANIFEST);
         let mut image = Image::new(&fixture, format);
         change(&mut image);
-        std::fs::write(fixture.path("image"), &image.bytes).unwrap();
+        fixture.write("image", &image.bytes);
         for verb in VERBS {
             let run = fixture.run(verb);
             told(format, verb, &run);
@@ -185,10 +185,10 @@ fn unsorted_names_are_reported_and_still_found() {
         refused_by_all(&["out of order"], |image| image.rename(name, to));
         for format in ["squashfs", "erofs"] {
             let fixture = Fixture::new();
-            std::fs::write(fixture.path("m"), MANIFEST).unwrap();
+            fixture.write("m", MANIFEST);
             let mut image = Image::new(&fixture, format);
             image.rename(name, to);
-            std::fs::write(fixture.path("image"), &image.bytes).unwrap();
+            fixture.write("image", &image.bytes);
             let listed = fixture.run(["ls", "image"]);
             assert_eq!(listed.code, Some(CORRUPT), "{}", listed.stderr);
             assert_eq!(listed.text().lines().count(), NAMES.len(), "{}", listed.text());
@@ -207,11 +207,11 @@ fn unsorted_names_are_reported_and_still_found() {
 #[test]
 fn every_verb_reports_a_wrong_checksum() {
     let fixture = Fixture::new();
-    std::fs::write(fixture.path("m"), MANIFEST).unwrap();
+    fixture.write("m", MANIFEST);
     fixture.run(["pack", "m", "image", "-q", "-f", "erofs"]).done();
     let mut bytes = fixture.bytes("image");
     bytes[1024 + 4] ^= 1;
-    std::fs::write(fixture.path("image"), &bytes).unwrap();
+    fixture.write("image", &bytes);
     let others: [&[&str]; 5] = [
         &["ls", "image"],
         &["cat", "image", "aa"],
@@ -237,11 +237,11 @@ fn every_verb_reports_a_wrong_checksum() {
 #[test]
 fn every_full_read_verifies_the_checksum_of_a_cramfs_image() {
     let fixture = Fixture::new();
-    std::fs::write(fixture.path("m"), MANIFEST).unwrap();
+    fixture.write("m", MANIFEST);
     fixture.run(["pack", "m", "image", "-q", "-f", "cramfs", "--lossy"]).done();
     let mut bytes = fixture.bytes("image");
     bytes[32] ^= 1;
-    std::fs::write(fixture.path("image"), &bytes).unwrap();
+    fixture.write("image", &bytes);
     fixture.run(["ls", "image"]).done();
     for verb in VERBS.into_iter().filter(|verb| verb[0] != "ls" && verb[0] != "check") {
         let run = fixture.run(verb);

@@ -97,11 +97,10 @@ fn pretended_owners_modes_and_devices_are_packed() {
 fn tools_under_their_old_names_pack_and_unpack_what_is_pretended() {
     for interposer in INTERPOSERS {
         let fixture = Fixture::new();
-        std::fs::write(
-            fixture.path("table"),
+        fixture.write(
+            "table",
             "/dev/console c 600 0 0 5 1 - - -\n/dev/tty c 666 0 5 4 0 0 1 2\n/f f 640 7 8 - - - - -\n",
-        )
-        .unwrap();
+        );
         let script = format!(
             "{MAKE}
             state() {{ (cd $1 && find . -exec stat --format '%n %A %u:%g %t,%T %h' '{{}}' + | sort); }}

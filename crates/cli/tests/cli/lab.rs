@@ -44,8 +44,7 @@ fn a_session_measures_builds_and_reads_by_the_kernel_and_fuse() {
     let rest =
         ["--workload", "image-size", "--workload", "build", "--workload", "sequential-data", "--runs", "1"];
     let args = [&["run", "rootfs", "--output", "out"], &TWO[..], &rest].concat();
-    let run = lab(&fixture, &args);
-    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    lab(&fixture, &args).ended(0);
     let results: serde_json::Value = serde_json::from_slice(&fixture.bytes("out/results.json")).unwrap();
     let measurements = results["measurements"].as_array().unwrap();
     // Two are built, and each is read in two ways.
@@ -58,8 +57,7 @@ fn a_session_measures_builds_and_reads_by_the_kernel_and_fuse() {
     assert_eq!(names(&fixture.path("scratch")), [""; 0]);
     assert!(mounted_below(&fixture.path("scratch")).is_empty());
     // Asked again, it has nothing left to do.
-    let again = lab(&fixture, &[&args[..], &["--resume"]].concat());
-    assert_eq!(again.code, Some(0), "{}", again.stderr);
+    let again = lab(&fixture, &[&args[..], &["--resume"]].concat()).ended(0);
     assert!(
         again.stderr.contains("goes on with the session") && !again.stderr.contains("[1/"),
         "{}",
@@ -74,7 +72,7 @@ fn a_session_measures_builds_and_reads_by_the_kernel_and_fuse() {
 }
 
 #[test]
-fn a_stopped_session_leaves_its_journal_and_nothing_else() {
+fn a_stopped_session_leaves_its_results_and_nothing_else() {
     if !is_root() {
         return skip("only root mounts by the kernel");
     }
@@ -97,8 +95,8 @@ fn a_stopped_session_leaves_its_journal_and_nothing_else() {
     ];
     let mut child = fixture.command(args).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
     // Whatever it is at by then: a run, a mount, or in between.
-    let journal = fixture.path("out/session.jsonl");
-    let runs = || std::fs::read_to_string(&journal).unwrap_or_default().matches("\"run\"").count();
+    let results = fixture.path("out/results.json");
+    let runs = || std::fs::read_to_string(&results).unwrap_or_default().matches("\"wall\"").count();
     while runs() < 2 && child.try_wait().unwrap().is_none() {
         std::thread::yield_now();
     }
@@ -108,9 +106,9 @@ fn a_stopped_session_leaves_its_journal_and_nothing_else() {
     assert!(run.stderr.contains("error: stopped") && run.stderr.contains("hint: "), "{}", run.stderr);
     assert_eq!(names(&fixture.path("scratch")), [""; 0]);
     assert!(mounted_below(&fixture.path("scratch")).is_empty());
-    let text = std::fs::read_to_string(&journal).unwrap();
-    assert!(text.ends_with('\n') && !text.contains("\"missing\":{\"cells\""), "{text}");
-    assert_eq!(names(&fixture.path("out")), ["session.jsonl"]);
+    let results: serde_json::Value = serde_json::from_slice(&fixture.bytes("out/results.json")).unwrap();
+    assert!(results["missing"].as_array().unwrap().iter().all(|row| row["what"] != results["cells"][0]));
+    assert_eq!(names(&fixture.path("out")), ["results.json"]);
 }
 
 #[test]
@@ -118,8 +116,7 @@ fn what_cannot_be_measured_is_named_and_is_no_failure() {
     let fixture = Fixture::with_tree();
     let subjects = ["--subject", "mkfs.none:none:zstd", "--subject", "packfs:squashfs:gzip:1"];
     let rest = ["--workload", "image-size", "--output", "out", "--runs", "1"];
-    let run = lab(&fixture, &[&["run", "rootfs"], &subjects[..], &rest].concat());
-    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    lab(&fixture, &[&["run", "rootfs"], &subjects[..], &rest].concat()).ended(0);
     let results: serde_json::Value = serde_json::from_slice(&fixture.bytes("out/results.json")).unwrap();
     let missing = results["missing"].as_array().unwrap();
     assert!(missing.iter().any(|row| row["what"] == "mkfs.none none zstd of rootfs"), "{missing:#?}");
@@ -180,8 +177,7 @@ fn every_part_of_the_lab_has_help_with_examples() {
 fn one_large_file_is_the_same_each_time() {
     let fixture = Fixture::with_tree();
     let len = || std::fs::metadata(fixture.path("one/large.tar")).unwrap().len();
-    let run = fixture.run(["lab", "tree", "large", "one", "--from", "rootfs"]);
-    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    fixture.run(["lab", "tree", "large", "one", "--from", "rootfs"]).ended(0);
     assert!(len() >= 203 << 20);
     let read = fixture.run(["lab", "pread", "one/large.tar", "--order", "random", "--bytes", "1048576"]);
     assert!(read.done().text().ends_with(" 1048576\n"), "{}", read.text());

@@ -126,8 +126,8 @@ fn a_stopped_session_leaves_no_control_group() {
     let subject = ["--subject", "packfs:squashfs:gzip:1", "--reader", "packfs-fuse", "--workload", "list"];
     let args = [&subject[..], &["--runs", "1000", "--cpus", "0.5"]].concat();
     let mut child = session(&fixture, &args).stdout(Stdio::null()).spawn().unwrap();
-    let journal = fixture.path("out/session.jsonl");
-    let runs = || std::fs::read_to_string(&journal).unwrap_or_default().matches("\"run\"").count();
+    let results = fixture.path("out/results.json");
+    let runs = || std::fs::read_to_string(&results).unwrap_or_default().matches("\"wall\"").count();
     while runs() < 2 && child.try_wait().unwrap().is_none() {
         std::thread::sleep(std::time::Duration::from_millis(5));
     }

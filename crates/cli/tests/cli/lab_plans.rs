@@ -21,7 +21,7 @@ cases = [
 "#;
 
 fn plan(fixture: &Fixture, words: &[&str]) -> Run {
-    std::fs::write(fixture.path("tiny.toml"), PLAN).unwrap();
+    fixture.write("tiny.toml", PLAN);
     let start = ["lab", "plan", "run", "tiny.toml", "--tree", "small=rootfs", "--output", "out", "--quiet"];
     fixture.run([&start[..], &["--scratch", "."], words].concat())
 }
@@ -29,8 +29,7 @@ fn plan(fixture: &Fixture, words: &[&str]) -> Run {
 #[test]
 fn a_missed_target_ends_with_exit_code_1_and_all_are_named() {
     let fixture = Fixture::with_tree();
-    let run = plan(&fixture, &[]);
-    assert_eq!(run.code, Some(1), "{}", run.stderr);
+    let run = plan(&fixture, &[]).ended(1);
     let said = |words: &str| run.stderr.lines().filter(|line| line.contains(words)).count();
     assert_eq!(
         said("missed: build small: packfs squashfs gzip:1, packfs erofs none on "),
@@ -49,8 +48,7 @@ fn a_missed_target_ends_with_exit_code_1_and_all_are_named() {
 #[test]
 fn met_targets_end_with_exit_code_0_and_words_choose_cases() {
     let fixture = Fixture::with_tree();
-    let run = plan(&fixture, &["image-size", "small"]);
-    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    let run = plan(&fixture, &["image-size", "small"]).ended(0);
     assert!(run.stderr.contains("targets: 2 met, 0 missed; 1 cases skipped"), "{}", run.stderr);
     plan(&fixture, &["no such case"]).failed(2, &["no case of the plan"]);
 }
@@ -60,11 +58,10 @@ fn an_earlier_image_is_the_base_of_the_next() {
     let fixture = Fixture::with_tree();
     let text = "title = 'base'\nruns = 1\n[[case]]\ntree = 'small'\nworkload = 'build'\nbytes = 100_000_000\n\
                 packfs = 'packfs:squashfs:gzip:1+--base IMAGE(small)'";
-    std::fs::write(fixture.path("base.toml"), text).unwrap();
+    fixture.write("base.toml", text);
     let args =
         ["lab", "plan", "run", "base.toml", "--tree", "small=rootfs", "--device", "disk", "--scratch", "."];
-    let run = fixture.run(args);
-    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    fixture.run(args).ended(0);
     let results = fixture.bytes("packfs-lab-results/results.json");
     let results: serde_json::Value = serde_json::from_slice(&results).unwrap();
     let command = results["subjects"][0]["command"].as_str().unwrap();

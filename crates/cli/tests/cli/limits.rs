@@ -83,7 +83,7 @@ fn true_trees_are_not_refused() {
     for index in 0..20_000 {
         manifest.push_str(&format!("file /many/{index:06}\n"));
     }
-    std::fs::write(fixture.path("m"), manifest).unwrap();
+    fixture.write("m", manifest);
     fixture.run(["pack", "m", "big.erofs", "-q"]).done();
     fixture.run(["check", "big.erofs", "-q"]).done();
     let listed = fixture.run(["ls", "-R0", "big.erofs", "many"]);

@@ -3,10 +3,12 @@
 mod adding;
 #[cfg(feature = "lab")]
 mod advising;
+mod callers;
 mod composefs;
 mod containers;
 mod digests;
 mod documents;
+mod doors;
 mod empty;
 mod faults;
 mod fixture;

@@ -40,7 +40,7 @@ fn exit_codes_tell_conflicts_from_wrong_and_unsupported_images() {
     fixture.run(["pack", "rootfs", "d.iso", "-q"]).done();
     fixture.run(["merge", "d.iso", "-o", "m.sqfs"]).failed(4, &["iso9660"]);
     let bytes = std::fs::read(fixture.path("c.sqfs")).unwrap();
-    std::fs::write(fixture.path("short.sqfs"), &bytes[..bytes.len() / 2]).unwrap();
+    fixture.write("short.sqfs", &bytes[..bytes.len() / 2]);
     fixture.run(["merge", "short.sqfs", "-o", "m.sqfs"]).failed(3, &["short.sqfs"]);
     let mut after = fixture.names();
     after.retain(|name| !["c.sqfs", "d.iso", "short.sqfs"].contains(&&**name));

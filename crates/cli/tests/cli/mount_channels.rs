@@ -9,8 +9,7 @@ use std::process::Command;
 /// A folder with an image, and a place for its mount.
 fn packed() -> (Fixture, Place) {
     let fixture = Fixture::new();
-    fs::create_dir(fixture.path("tree")).unwrap();
-    fs::write(fixture.path("tree/file"), words(300_000)).unwrap();
+    fixture.write("tree/file", words(300_000));
     fixture.run(["pack", "tree", "root.erofs", "-q"]).done();
     let place = Place::new(&fixture, "at");
     (fixture, place)
@@ -66,7 +65,7 @@ fn a_channel_that_is_missing_is_refused_and_leaves_nothing() {
     let refused = fixture.run(["mount", "--channel", "uring", "root.erofs", "at"]);
     refused.failed(4, &["FUSE over io_uring", "the kernel does not offer it", "enable_uring"]);
     assert!(!place.is_mounted());
-    fixture.run(["mount", "--channel", "pipe", "root.erofs", "at"]).failed(2, &["auto, classic, or uring"]);
+    fixture.run(["mount", "--channel", "pipe", "root.erofs", "at"]).failed(2, &["auto, classic or uring"]);
     fixture.run(["mount", "--kernel", "--channel", "auto", "root.erofs", "at"]).failed(2, &["--channel"]);
 }
 

@@ -188,14 +188,14 @@ fn damaged_files_fail_and_the_others_are_right() {
         (0..400_000).map(|_| random.below(100) as u8).collect::<Vec<u8>>()
     };
     for number in 0..8 {
-        fs::write(fixture.path(&format!("tree/{number}")), noise(number)).unwrap();
+        fixture.write(&format!("tree/{number}"), noise(number));
     }
     for (image, codec) in [("x.sqfs", "xz"), ("x.erofs", "deflate")] {
         fixture.run(["pack", "tree", image, "-q", "--codec", codec]).done();
         let mut bytes = fixture.bytes(image);
         let (from, to) = (bytes.len() / 3, bytes.len() / 3 + 20_000);
         bytes[from..to].fill(0xa5);
-        fs::write(fixture.path(image), bytes).unwrap();
+        fixture.write(image, bytes);
         let place = Place::new(&fixture, "at");
         fixture.run(["mount", "--fuse", image, "at"]).done();
         let (mut right, mut failed) = (0, 0);
@@ -236,7 +236,7 @@ fn damaged_metadata_takes_no_mount_down() {
                 let at = random.below(bytes.len() as u64) as usize;
                 bytes[at] ^= 1 << random.below(8);
             }
-            fs::write(fixture.path("damaged"), bytes).unwrap();
+            fixture.write("damaged", bytes);
             let place = Place::new(&fixture, "at");
             let run = fixture.run(["mount", "--fuse", "damaged", "at"]);
             assert!(matches!(run.code, Some(0 | 1 | 3 | 4)), "{:?} {}", run.code, run.stderr);

@@ -230,7 +230,7 @@ fn the_kernel_mounts_parts_of_files_and_parts_of_images() {
     for image in ["root.sqfs", "root.erofs"] {
         let mut bytes = vec![0x55; 8192];
         bytes.extend(fixture.bytes(image));
-        fs::write(fixture.path("disk"), bytes).unwrap();
+        fixture.write("disk", bytes);
         for how in ["--kernel", "--fuse"] {
             let place = Place::new(&fixture, "at");
             fixture.run(["mount", how, "--offset", "8K", "--subdir", "usr", "disk", "at"]).done();
@@ -438,10 +438,10 @@ fn a_failed_mount_reports_the_cause_and_leaves_nothing() {
     }
     let fixture = Fixture::with_image();
     let place = Place::new(&fixture, "at");
-    fs::write(fixture.path("junk"), words(10_000)).unwrap();
+    fixture.write("junk", words(10_000));
     let mut cut = fixture.bytes("root.sqfs");
     cut.truncate(200);
-    fs::write(fixture.path("cut"), cut).unwrap();
+    fixture.write("cut", cut);
     fixture.run(["mount", "--fuse", "junk", "at"]).failed(4, &["no known format"]);
     fixture.run(["mount", "--fuse", "cut", "at"]).failed(3, &["corrupt"]);
     fixture.run(["mount", "--fuse", "none", "at"]).failed(1, &["none"]);
@@ -560,7 +560,7 @@ fn what_a_mount_recorded_is_packed_in_front() {
         fixture.run(["pack", "rootfs", image, "--trace", "trace"]).done();
         fixture.run(["diff", "rootfs", image]).done();
     }
-    fs::write(fixture.path("lost"), "etc/os-release\ngone\n").unwrap();
+    fixture.write("lost", "etc/os-release\ngone\n");
     let run = fixture.run(["pack", "rootfs", "lost.sqfs", "--trace", "lost"]);
     assert_eq!(run.code, Some(0));
     assert!(

@@ -63,8 +63,7 @@ fn wrong_options_are_told_before_an_archive_is_read() {
 #[test]
 fn a_name_that_mkfs_cramfs_cannot_hold_is_cut() {
     let names = Names::new();
-    let ours = names.ours("mkfs.cramfs", "-n 12345678901234567890 rootfs/etc new");
-    assert_eq!(ours.code, Some(0), "{}", ours.stderr);
+    let ours = names.ours("mkfs.cramfs", "-n 12345678901234567890 rootfs/etc new").ended(0);
     assert!(ours.stderr.contains("1234567890123456\""), "{}", ours.stderr);
     let info = names.fixture.run(["info", "new"]);
     assert!(info.text().contains(" 1234567890123456\n"), "{}", info.text());
@@ -101,7 +100,6 @@ fn unsquashfs_unpacks_beside_other_files_and_refuses_those_that_are_there() {
 fn rdsquashfs_makes_the_folders_above_its_target() {
     let names = Names::new();
     names.fixture.run(["pack", "-q", "rootfs", "a.sqfs"]).done();
-    let ours = names.ours("rdsquashfs", "-q -u / -p new/deep/at a.sqfs");
-    assert_eq!(ours.code, Some(0), "{}", ours.stderr);
+    names.ours("rdsquashfs", "-q -u / -p new/deep/at a.sqfs").ended(0);
     assert!(names.path("new/deep/at/etc").is_dir());
 }

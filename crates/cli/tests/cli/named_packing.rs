@@ -17,8 +17,7 @@ fn archive(names: &Names, name: &str, args: &[&str]) -> PathBuf {
 
 /// Lists an image by packfs, owners as numbers.
 fn listed(names: &Names, image: &str) -> String {
-    let run = names.ours("unsquashfs", &format!("-lln -UTC {image}"));
-    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    let run = names.ours("unsquashfs", &format!("-lln -UTC {image}")).ended(0);
     run.text().to_owned()
 }
 
@@ -50,8 +49,7 @@ fn owners_of_an_archive_are_those_of_their_names_and_joined_archives_are_read_on
     }
     let list = listed(&names, "ours.img");
     assert!(list.contains(" 77/78 ") && list.contains("squashfs-root/usr/bin/tool"), "{list}");
-    let run = names.ours_with("sqfstar", &["-ignore-zeros", "named.img"], Some(&joined));
-    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    names.ours_with("sqfstar", &["-ignore-zeros", "named.img"], Some(&joined)).ended(0);
     let list = listed(&names, "named.img");
     assert!(list.contains(" 0/0 ") && list.contains(" 5/0 "), "{list}");
 }
@@ -208,6 +206,8 @@ fn actions_move_files_and_run_programs_as_mksquashfs_does() {
         "rootfs OUT -action 'move(/etc/os-release)@name(big)'",
         "rootfs OUT -action 'move(/bin2)@name(tool)' -action 'uid(7)@name(hard)'",
         "rootfs OUT -action 'move(/usr)@type(f) && depth(2)' -action 'empty@true'",
+        "rootfs OUT -action 'prune@name(tool)'",
+        "rootfs OUT -action 'exclude@name(tool)'",
         "rootfs OUT -action 'prune@exec(\"test -x $SOURCE_PATHNAME\")'",
         "rootfs OUT -action 'exclude@exec(\"test \\\"$NAME\\\" = big\")'",
         "rootfs OUT -action 'prune@exec(\"echo $PATHNAME | grep -q usr/share\")'",
@@ -234,8 +234,7 @@ fn a_streamed_image_is_whole_and_fix_makes_one_of_those_of_mksquashfs() {
     let theirs = names.theirs(&peer, &words("rootfs - -stream -quiet -no-progress"), None);
     std::fs::write(names.path("theirs.img"), theirs.stdout).unwrap();
     assert_eq!(names.ours("mksquashfs", "-fix theirs.img").code, Some(0));
-    let ours = names.ours("mksquashfs", "rootfs - -stream");
-    assert_eq!(ours.code, Some(0), "{}", ours.stderr);
+    let ours = names.ours("mksquashfs", "rootfs - -stream").ended(0);
     std::fs::write(names.path("ours.img"), ours.stdout).unwrap();
     assert_eq!(names.ours("mksquashfs", "-fix ours.img").code, Some(0));
     names.fixture.run(["diff", "ours.img", "theirs.img"]).done();
@@ -299,12 +298,9 @@ fn archives_of_mkfs_erofs_may_be_compressed_and_without_data() {
         assert!(std::fs::read(names.path(name)).unwrap() == std::fs::read(&tar).unwrap(), "{name}");
     }
     names.write("none.img", "");
-    let run = names.ours_with(
-        "mkfs.erofs",
-        &words("--quiet --tar=f --ungzip OUT -"),
-        Some(&names.path("a.tar.gz")),
-    );
-    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    names
+        .ours_with("mkfs.erofs", &words("--quiet --tar=f --ungzip OUT -"), Some(&names.path("a.tar.gz")))
+        .ended(0);
     std::fs::write(names.path("headers"), headers_of(&std::fs::read(&tar).unwrap())).unwrap();
     let headers = names.path("headers");
     names.same_image(&peer, "mkfs.erofs", "--quiet --tar=headerball -T5 --mkfs-time OUT", Some(&headers));
@@ -341,16 +337,14 @@ fn device_tables_of_mkcramfs_make_nodes() {
     std::fs::create_dir(names.path("rootfs/dev")).unwrap();
     std::fs::remove_file(names.path("rootfs/usr/bin/hard")).unwrap();
     names.write("table", "# name type mode uid gid major minor start inc count\n/dev/console c 600 0 0 5 1 - - -\n/dev/tty c 666 0 5 4 0 0 1 3\n/etc/os-release f 640 7 8 - - - - -\n");
-    let run = names.ours("mkcramfs", "-L -D table rootfs c.img");
-    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    names.ours("mkcramfs", "-L -D table rootfs c.img").ended(0);
     let list = names.fixture.run(["ls", "-lR", "c.img"]);
     for row in ["crw-------", "tty2", "-rw-r-----"] {
         assert!(list.text().contains(row), "{row}\n{}", list.text());
     }
     std::fs::write(names.path("rootfs/noise"), packfs_testkit::Random::new(1).noise(5000)).unwrap();
     let _ = std::os::unix::fs::chown(names.path("rootfs/noise"), Some(5), Some(5));
-    let squashed = names.ours("mkcramfs", "-L -q -x -D table rootfs squashed.img");
-    assert_eq!(squashed.code, Some(0), "{}", squashed.stderr);
+    names.ours("mkcramfs", "-L -q -x -D table rootfs squashed.img").ended(0);
     for (path, owner) in [("noise", "0/0"), ("etc/os-release", "7/8")] {
         let stat = names.fixture.run(["stat", "squashed.img", path]);
         assert!(stat.text().contains(&format!(" {owner}\n")), "{}", stat.text());
@@ -367,8 +361,7 @@ fn device_tables_of_mkcramfs_make_nodes() {
         elf[76..80].copy_from_slice(&[flags, 0, 0, 0]);
         std::fs::write(names.path("rootfs").join(name), elf).unwrap();
     }
-    let placed = names.ours("mkcramfs", "-L -X -X rootfs placed.img");
-    assert_eq!(placed.code, Some(0), "{}", placed.stderr);
+    names.ours("mkcramfs", "-L -X -X rootfs placed.img").ended(0);
     names.fixture.run(["check", "--data", "placed.img"]).done();
     let image = std::fs::read(names.path("placed.img")).unwrap();
     let at_page = |name: &str| {
@@ -399,8 +392,7 @@ fn header_and_blocks_of_a_cloop_image_may_be_two_files() {
     // The first offset is where blocks begin: behind the header.
     assert_eq!((ours.len(), &ours[..144]), (theirs.len(), &theirs[..144]));
     for name in ["ours", "theirs"] {
-        let run = names.ours("extract_compressed_fs", &format!("{name}.cloop {name}.back"));
-        assert_eq!(run.code, Some(0), "{}", run.stderr);
+        names.ours("extract_compressed_fs", &format!("{name}.cloop {name}.back")).ended(0);
         let back = std::fs::read(names.path(&format!("{name}.back"))).unwrap();
         assert!(back.starts_with(text.as_bytes()), "{name}");
     }

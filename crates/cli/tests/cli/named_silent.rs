@@ -234,8 +234,7 @@ fn pseudo_files_are_read_back_with_all_names() {
     names.ours("mksquashfs", "- b.sqfs -pf a.pseudo").done();
     names.fixture.run(["diff", "a.sqfs", "b.sqfs"]).done();
     if let Some(peer) = peer_since("mksquashfs", "4.7") {
-        let theirs = names.theirs(&peer, &words("- c.sqfs -pf a.pseudo"), None);
-        assert_eq!(theirs.code, Some(0), "{}", theirs.stderr);
+        names.theirs(&peer, &words("- c.sqfs -pf a.pseudo"), None).ended(0);
         names.fixture.run(["diff", "a.sqfs", "c.sqfs"]).done();
     }
     // Line feeds: names are read back by packfs, and targets have no definition.
@@ -285,8 +284,7 @@ fn mkfs_erofs_takes_an_epoch_of_64_bits() {
     let old = Command::new("touch").args(["-d", "@-5"]).arg(names.path("rootfs/old")).status();
     assert!(old.unwrap().success());
     for epoch in ["99999999999", "-7", "1500000000"] {
-        let made = at_epoch(&names, "mkfs.erofs", "x.erofs rootfs", epoch);
-        assert_eq!(made.code, Some(0), "{}", made.stderr);
+        at_epoch(&names, "mkfs.erofs", "x.erofs rootfs", epoch).ended(0);
         let shown = names.ours("dump.erofs", "--path=/old x.erofs");
         assert!(shown.text().contains("1969-12-31 23:59:55"), "{epoch}: {}", shown.text());
         std::fs::remove_file(names.path("x.erofs")).unwrap();
@@ -296,15 +294,13 @@ fn mkfs_erofs_takes_an_epoch_of_64_bits() {
 #[test]
 fn the_last_option_about_attributes_counts() {
     let names = Names::new();
-    let made = names.ours("mksquashfs", "rootfs o -xattrs -p 'usr x user.note=0x41'");
-    assert_eq!(made.code, Some(0), "{}", made.stderr);
+    names.ours("mksquashfs", "rootfs o -xattrs -p 'usr x user.note=0x41'").ended(0);
     for (line, is_kept) in [
         ("-no-xattrs -xattrs-include note", true),
         ("-xattrs-include note -no-xattrs", false),
         ("-no-xattrs -xattrs-exclude other", true),
     ] {
-        let run = names.ours("unsquashfs", &format!("-n -d u {line} o"));
-        assert_eq!(run.code, Some(0), "{}", run.stderr);
+        names.ours("unsquashfs", &format!("-n -d u {line} o")).ended(0);
         let mut value = [0; 8];
         let found = rustix::fs::lgetxattr(names.path("u/usr"), "user.note", &mut value);
         assert_eq!(found.is_ok(), is_kept, "{line}");
@@ -312,4 +308,25 @@ fn the_last_option_about_attributes_counts() {
     }
     let refused = names.ours("mksquashfs", "rootfs p -pd 'D 4 750 5' -pd 'D 4 755 0 0'");
     assert_eq!(refused.code, Some(1));
+}
+
+#[test]
+fn directories_that_only_attributes_name_are_made_by_the_option_for_those_above() {
+    let names = Names::new();
+    for (line, code) in [
+        ("rootfs OUT -noappend -p 'x/y x user.y=0tA' -pd 'D 4 755 0 0' -p 'x/y/z F 9 644 0 0 echo z'", 0),
+        ("rootfs OUT -noappend -p 'none x user.y=a'", 1),
+        ("rootfs OUT -noappend -p 'none m 755 0 0' -p 'none/x m 755 0 0' -pd 'D 4 755 0 0'", 1),
+        ("rootfs OUT -noappend -p 'none/x m 755 0 0' -pd 'D 4 755 0 0'", 0),
+    ] {
+        assert_eq!(names.ours("mksquashfs", &line.replace("OUT", "p")).code, Some(code), "{line}");
+        let Some(peer) = peer_since("mksquashfs", "4.7") else { continue };
+        match code {
+            0 => names.same_image(&peer, "mksquashfs", line, None),
+            _ => {
+                let theirs = names.theirs(&peer, &words(&line.replace("OUT", "t")), None);
+                assert_eq!(theirs.code, Some(code), "{line}");
+            }
+        }
+    }
 }

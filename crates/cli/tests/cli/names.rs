@@ -14,9 +14,8 @@ impl Names {
     pub fn new() -> Self {
         let fixture = Fixture::with_tree();
         fixture.run(["install-names", "bin"]).done();
-        std::fs::create_dir_all(fixture.path("rootfs/tmp/below")).unwrap();
-        std::fs::write(fixture.path("rootfs/tmp/below/x"), "x").unwrap();
-        std::fs::write(fixture.path("rootfs/.hidden"), "h").unwrap();
+        fixture.write("rootfs/tmp/below/x", "x");
+        fixture.write("rootfs/.hidden", "h");
         Names { fixture }
     }
 
@@ -300,8 +299,7 @@ fn a_pseudo_file_carries_an_image_through_a_pipe() {
     assert_eq!(names.ours("unsquashfs", "-no-progress -pf pseudo a.img").code, Some(0));
     let pseudo = names.path("pseudo");
     let line = words("- b.img -pf - -noappend -quiet -comp xz -no-fragments -mkfs-time 5");
-    let run = names.ours_with("mksquashfs", &line, Some(&pseudo));
-    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    names.ours_with("mksquashfs", &line, Some(&pseudo)).ended(0);
     names.fixture.run(["diff", "a.img", "b.img"]).done();
 }
 
@@ -423,8 +421,7 @@ fn lines_that_call_squashfs_tools_ng_make_the_same_tree() {
     ] {
         names.same_image(&make, "gensquashfs", line, None);
     }
-    let again = names.ours("gensquashfs", "-q -D rootfs ours.img");
-    assert_eq!(again.code, Some(1), "{}", again.stderr);
+    names.ours("gensquashfs", "-q -D rootfs ours.img").ended(1);
 }
 
 #[test]
@@ -464,16 +461,14 @@ fn images_are_read_as_by_squashfs_tools_ng() {
 fn older_formats_have_their_names_too() {
     let names = Names::new();
     std::fs::remove_file(names.path("rootfs/usr/bin/hard")).unwrap();
-    let run = names.ours("mkfs.cramfs", "-n label -N little rootfs c.img");
-    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    names.ours("mkfs.cramfs", "-n label -N little rootfs c.img").ended(0);
     assert_eq!(names.ours("fsck.cramfs", "c.img").code, Some(0));
     assert!(names.ours("mkfs.cramfs", "-h").text().contains("-N endian"));
     assert_eq!(names.ours("mkcramfs", "-L rootfs d.img").code, Some(0));
     let whole = std::fs::read(names.path("c.img")).unwrap();
     std::fs::write(names.path("short.img"), &whole[..100]).unwrap();
     assert_eq!(names.ours("fsck.cramfs", "short.img").code, Some(4));
-    let old = names.ours_with("create_compressed_fs", &["-", "65536"], Some(&names.path("c.img")));
-    assert_eq!(old.code, Some(0), "{}", old.stderr);
+    let old = names.ours_with("create_compressed_fs", &["-", "65536"], Some(&names.path("c.img"))).ended(0);
     std::fs::write(names.path("c.cloop"), &old.stdout).unwrap();
     assert_eq!(names.ours("create_compressed_fs", "-q -B 128K -t 2 -L 9 c.img d.cloop").code, Some(0));
     let back = names.ours("extract_compressed_fs", "c.cloop");
@@ -498,8 +493,7 @@ fn fuse_drivers_are_mounts_of_packfs() {
     }
     assert_eq!(names.ours("mksquashfs", "rootfs a.img -quiet -no-progress -offset 4096").code, Some(0));
     std::fs::create_dir(names.path("mnt")).unwrap();
-    let run = names.ours("squashfuse", "a.img mnt -o ro,offset=4096,uid=5");
-    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    names.ours("squashfuse", "a.img mnt -o ro,offset=4096,uid=5").ended(0);
     let text = std::fs::read(names.path("mnt/etc/os-release"));
     names.fixture.run(["umount", "mnt"]).done();
     assert_eq!(text.unwrap(), b"NAME=example\n");

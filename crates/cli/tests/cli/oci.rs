@@ -88,14 +88,13 @@ fn archives_hold_images_too() {
         .status();
     assert!(status.unwrap().success());
     let config = &owned.iter().find(|(_, bytes)| bytes.starts_with(b"{\"os\"")).unwrap().1;
-    std::fs::create_dir(fixture.path("saved")).unwrap();
-    std::fs::write(fixture.path("saved/config.json"), config).unwrap();
+    fixture.write("saved/config.json", config);
     let names: Vec<String> = (0..layers.len()).map(|index| format!("{index}.tar")).collect();
     for (name, layer) in names.iter().zip(&layers) {
         std::fs::write(fixture.path("saved").join(name), &layer.blob).unwrap();
     }
     let list = json!([{"Config": "config.json", "RepoTags": ["local/box:v1"], "Layers": names}]);
-    std::fs::write(fixture.path("saved/manifest.json"), list.to_string()).unwrap();
+    fixture.write("saved/manifest.json", list.to_string());
     let status = std::process::Command::new("tar")
         .args(["cf", "docker.tar", "-C", "saved", "."])
         .current_dir(fixture.path(""))
@@ -170,7 +169,7 @@ fn a_pushed_image_has_the_configuration_of_a_file_or_of_another_image() {
     assert_eq!((&like["config"]["Cmd"], &like["architecture"]), (&json!(["true"]), &json!("arm64")));
     let text = json!({"os": "linux", "architecture": "s390x", "history": [{}], "config": {"Cmd": ["x"]},
         "rootfs": {"type": "layers", "diff_ids": ["sha256:none"]}});
-    std::fs::write(fixture.path("c.json"), text.to_string()).unwrap();
+    fixture.write("c.json", text.to_string());
     fixture.run(["oci", "push", "root.erofs", "oci-layout:c", "-q", "--config", "c.json"]).done();
     let found = config_of("c");
     assert_eq!((&found["config"]["Cmd"], &found["architecture"]), (&json!(["x"]), &json!("s390x")));
@@ -217,7 +216,7 @@ fn images_are_listed_and_pulled_as_they_are() {
     let blob = format!("layout/{}", Digest::of(&layers()[0].blob).blob_path());
     let mut bytes = fixture.bytes(&blob);
     bytes[9] ^= 1;
-    std::fs::write(fixture.path(&blob), bytes).unwrap();
+    fixture.write(&blob, bytes);
     fixture.run(["oci", "pull", "oci-layout:layout", "oci-layout:bad", "-q"]).failed(3, &["its digest is"]);
 }
 
@@ -226,8 +225,7 @@ fn archives_of_docker_save_are_recognized() {
     let layers = layers();
     let fixture = made(&layers);
     let config = files(&layers).into_iter().find(|(_, bytes)| bytes.starts_with(b"{\"os\"")).unwrap().1;
-    std::fs::create_dir(fixture.path("saved")).unwrap();
-    std::fs::write(fixture.path("saved/config.json"), config).unwrap();
+    fixture.write("saved/config.json", config);
     let names: Vec<String> = (0..layers.len()).map(|index| format!("{index}/layer.tar")).collect();
     for (name, layer) in names.iter().zip(&layers) {
         let path = fixture.path("saved").join(name);
@@ -235,7 +233,7 @@ fn archives_of_docker_save_are_recognized() {
         std::fs::write(path, &layer.blob).unwrap();
     }
     let list = json!([{"Config": "config.json", "RepoTags": ["box:v1"], "Layers": names}]);
-    std::fs::write(fixture.path("saved/manifest.json"), list.to_string()).unwrap();
+    fixture.write("saved/manifest.json", list.to_string());
     let made = "tar cf saved.tar -C saved . && gzip -k saved.tar && zstd -q saved.tar && tar cf layout.tar -C layout .";
     let status = std::process::Command::new("sh").args(["-c", made]).current_dir(fixture.path("")).status();
     assert!(status.unwrap().success());
@@ -247,7 +245,7 @@ fn archives_of_docker_save_are_recognized() {
         fixture.run(["oci", "convert", name, &format!("oci-layout:{name}.out"), "-q"]).done();
     }
     // Other archives with such a file are archives.
-    std::fs::write(fixture.path("web.tar"), tar(&[("manifest.json", "[]"), ("a.json", "{}")])).unwrap();
+    fixture.write("web.tar", tar(&[("manifest.json", "[]"), ("a.json", "{}")]));
     fixture.run(["pack", "web.tar", "web.erofs", "-q"]).done();
     assert_eq!(listed(&fixture, "web.erofs")[0], "a.json 640 {}");
     fixture.run(["pack", "all.erofs", "web.erofs", "x.erofs", "--merge"]).failed(2, &["packfs merge"]);
@@ -268,56 +266,6 @@ fn a_symbolic_link_that_a_directory_replaces_is_told() {
 }
 
 #[test]
-fn layers_of_images_show_the_same_at_every_door() {
-    let fixture = Fixture::new();
-    let pax = "import io,sys,tarfile\n\
-        def tar(name, files):\n\
-        \x20   with tarfile.open(name, 'w', format=tarfile.PAX_FORMAT) as t:\n\
-        \x20       for n, d, x in files:\n\
-        \x20           i = tarfile.TarInfo(n); i.size = len(d); i.mode = 0o644\n\
-        \x20           if n.endswith('/'): i.type = tarfile.DIRTYPE; i.mode = 0o755\n\
-        \x20           i.pax_headers = {'SCHILY.xattr.' + k: v for k, v in x.items()}\n\
-        \x20           t.addfile(i, io.BytesIO(d))\n\
-        W = {'user.overlay.whiteout': 'y'}\n\
-        X = {'user.overlay.opaque': 'x'}\n\
-        tar('l0.tar', [('./', b'', {}), ('gone', b'old', {}), ('kept', b'k', {}), ('d/', b'', {}), ('d/gone', b'o', {})])\n\
-        tar('l1.tar', [('./', b'', X), ('gone', b'', W), ('d/', b'', X), ('d/gone', b'', W), ('empty', b'', {})])\n";
-    let made = std::process::Command::new("python3").args(["-c", pax]).current_dir(fixture.path("")).status();
-    if !made.is_ok_and(|status| status.success()) {
-        packfs_testkit::skip("python3 makes the archives");
-        return;
-    }
-    for layer in ["l0", "l1"] {
-        fixture.run(["pack", "-q", &format!("{layer}.tar"), &format!("{layer}.erofs")]).done();
-    }
-    fixture.run(["oci", "push", "l0.erofs", "l1.erofs", "oci-layout:oci", "-q"]).done();
-    fixture.run(["pack", "oci-layout:oci", "packed.erofs", "-q"]).done();
-    fixture
-        .run([
-            "merge",
-            "l0.erofs",
-            "l1.erofs",
-            "-o",
-            "merged.erofs",
-            "--on-conflict",
-            "last",
-            "--apply-whiteouts",
-            "-q",
-        ])
-        .done();
-    fixture.run(["unpack", "oci-layout:oci", "out", "-q"]).done();
-    let found = digests(&fixture, &["oci-layout:oci", "packed.erofs", "merged.erofs"]);
-    assert_eq!((&found[0], &found[0]), (&found[1], &found[2]));
-    for image in ["oci-layout:oci", "packed.erofs", "merged.erofs"] {
-        let list = fixture.run(["ls", "-R", image]);
-        assert!(!list.done().text().contains("gone") && list.text().contains("kept"), "{}", list.text());
-        fixture.run(["cat", image, "gone"]).failed(1, &["gone"]);
-    }
-    assert!(!fixture.path("out/gone").exists() && fixture.path("out/empty").exists());
-    fixture.run(["diff", "oci-layout:oci", "packed.erofs", "-q"]).done();
-}
-
-#[test]
 fn directories_that_a_layer_only_implies_are_those_of_the_layers_below() {
     let fixture = made(&[
         Layer::tar("+gzip", &[("d/", ""), ("d/e/", ""), ("d/e/x", "x"), ("o/", ""), ("o/x", "x")]),
@@ -335,7 +283,7 @@ fn directories_that_a_layer_only_implies_are_those_of_the_layers_below() {
     let found = digests(&fixture, &["oci-layout:out", "all.erofs"]);
     assert_eq!(found[0], found[1]);
     // Of a layer alone, the layers below are not known.
-    std::fs::write(fixture.path("l.tar"), tar(&[("d/e/y", "y")])).unwrap();
+    fixture.write("l.tar", tar(&[("d/e/y", "y")]));
     let run = fixture.run(["pack", "l.tar", "l.erofs"]);
     assert!(run.code == Some(0) && run.stderr.contains("2 directories have no entry"), "{}", run.stderr);
     let mut command = fixture.command(["pack", "-q", "l.tar", "dated.erofs"]);
@@ -367,9 +315,9 @@ pub fn index_of(fixture: &Fixture, dir: &str, images: &[(&str, &str)]) {
         "annotations": {"of": "all"}});
     let index = index.to_string().into_bytes();
     let described = packfs::oci::Descriptor::of(media, &index);
-    std::fs::write(fixture.path(&format!("{dir}/{}", described.digest.blob_path())), index).unwrap();
+    fixture.write(&format!("{dir}/{}", described.digest.blob_path()), index);
     let outer = json!({"schemaVersion": 2, "manifests": [described]});
-    std::fs::write(fixture.path(&format!("{dir}/index.json")), outer.to_string()).unwrap();
+    fixture.write(&format!("{dir}/index.json"), outer.to_string());
 }
 
 #[test]
@@ -381,8 +329,7 @@ fn all_platforms_of_an_index_are_converted() {
     index_of(&fixture, "index", &images);
     let convert =
         |arguments: &[&str]| fixture.run([&["oci", "convert", "oci-layout:index"][..], arguments].concat());
-    let run = convert(&["oci-layout:out:v1", "--all-platforms"]);
-    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    let run = convert(&["oci-layout:out:v1", "--all-platforms"]).ended(0);
     assert!(run.text().contains("2 images, 4 layers"), "{}", run.text());
     assert!(run.stderr.contains("unknown/unknown"), "{}", run.stderr);
     let index = manifest(&fixture.path("out"));
@@ -455,7 +402,7 @@ fn a_hash_tree_becomes_an_annotation() {
     fixture.run(["ls", "oci-layout:layout"]).done();
     let mut bytes = fixture.bytes("root.erofs");
     bytes[5000] ^= 1;
-    std::fs::write(fixture.path("root.erofs"), bytes).unwrap();
+    fixture.write("root.erofs", bytes);
     fixture.run(["oci", "push", "root.erofs", "oci-layout:layout"]).failed(3, &["hash tree"]);
 }
 
@@ -469,13 +416,13 @@ fn layers_that_are_not_those_of_their_digests_are_refused() {
         let (path, good) = (path_of(layer), layer.blob.clone());
         let mut bad = good.clone();
         bad[100] ^= 1;
-        std::fs::write(fixture.path(&path), &bad).unwrap();
+        fixture.write(&path, &bad);
         pack(&fixture).failed(3, &["its digest is"]);
-        std::fs::write(fixture.path(&path), &good[..good.len() - 1]).unwrap();
+        fixture.write(&path, &good[..good.len() - 1]);
         pack(&fixture).failed(3, &["are expected"]);
         std::fs::remove_file(fixture.path(&path)).unwrap();
         pack(&fixture).failed(3, &["is missing"]);
-        std::fs::write(fixture.path(&path), &good).unwrap();
+        fixture.write(&path, &good);
         assert!(!fixture.path("a.sqfs").exists(), "{index}");
     }
     pack(&fixture).done();
@@ -528,7 +475,7 @@ fn wrong_references_are_usage_errors() {
     fixture.run(["oci", "push", "oci-layout:a"]).code.filter(|&code| code == 2).unwrap();
     fixture.run(["oci", "convert", "a", "oci-layout:b"]).failed(2, &["no OCI image"]);
     fixture.run(["ls", "oci-layout:none"]).failed(1, &["cannot open \"none\"", "No such file"]);
-    std::fs::write(fixture.path("plain.tar"), tar(&[("a", "a")])).unwrap();
+    fixture.write("plain.tar", tar(&[("a", "a")]));
     fixture.run(["pack", "oci-archive:plain.tar", "a.sqfs"]).failed(4, &["manifest.json"]);
     assert!(TAR.ends_with("tar"));
 }

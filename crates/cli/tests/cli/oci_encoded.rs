@@ -6,15 +6,13 @@ use crate::oci_made::{layers, manifest, write};
 use packfs::oci::Digest;
 use packfs_testkit::{Random, RangeServer, Reply, peer};
 use serde_json::Value;
-use std::fs;
 
 /// A folder with a tree that has a long file, and its image `root.erofs`.
 fn image() -> Fixture {
     let fixture = Fixture::with_tree();
-    fs::create_dir_all(fixture.path("rootfs/a/b/c/d")).unwrap();
     let mut random = Random::new(3);
-    fs::write(fixture.path("rootfs/big"), random.noise(8 << 20)).unwrap();
-    fs::write(fixture.path("rootfs/a/b/c/d/deep"), random.noise(300_000)).unwrap();
+    fixture.write("rootfs/big", random.noise(8 << 20));
+    fixture.write("rootfs/a/b/c/d/deep", random.noise(300_000));
     fixture.run(["pack", "rootfs", "root.erofs", "-q"]).done();
     fixture
 }
@@ -68,7 +66,7 @@ fn compressed_layers_are_those_of_any_decoder() {
         indexed_len(&layer, &blob, 8);
         assert!(zstd::decode_all(&*blob).unwrap() == bytes);
         if let Some(zstd) = peer("zstd") {
-            fs::write(fixture.path("blob.zst"), &blob).unwrap();
+            fixture.write("blob.zst", &blob);
             zstd.run(&[&"-dqf", &fixture.path("blob.zst"), &"-o", &fixture.path("blob")]);
             assert!(fixture.bytes("blob") == bytes);
         }
@@ -103,7 +101,7 @@ fn uncompressed_layers_are_verified_by_their_index() {
     fixture.run(["diff", "out", "rootfs", "-q"]).done();
     fixture.run(["diff", "oci-layout:plain", "rootfs", "-q"]).done();
     // Programs that know no index mount the blob.
-    fs::write(fixture.path("blob.erofs"), &blob).unwrap();
+    fixture.write("blob.erofs", &blob);
     fixture.run(["diff", "blob.erofs", "rootfs", "-q"]).done();
     if can_mount() {
         let place = Place::new(&fixture, "mnt");
@@ -114,7 +112,7 @@ fn uncompressed_layers_are_verified_by_their_index() {
     let digest: Digest = layer["digest"].as_str().unwrap().parse().unwrap();
     let mut damaged = blob;
     damaged[len / 2] ^= 1;
-    fs::write(fixture.path(&format!("plain/{}", digest.blob_path())), damaged).unwrap();
+    fixture.write(&format!("plain/{}", digest.blob_path()), damaged);
     fixture.run(["cat", "oci-layout:plain", "big"]).failed(3, &["checksum"]);
 }
 
@@ -128,7 +126,7 @@ fn converted_layers_are_compressed_as_a_whole() {
         let digest: Digest = layer["digest"].as_str().unwrap().parse().unwrap();
         let blob = fixture.bytes(&format!("out/{}", digest.blob_path()));
         indexed_len(layer, &blob, 8);
-        fs::write(fixture.path("layer.erofs"), zstd::decode_all(&*blob).unwrap()).unwrap();
+        fixture.write("layer.erofs", zstd::decode_all(&*blob).unwrap());
         let facts = fixture.run(["info", "--json", "layer.erofs"]).json();
         assert_eq!(facts["facts"]["codec"], serde_json::json!([]), "{facts}");
     }
@@ -148,9 +146,12 @@ fn one_file_of_a_compressed_layer_takes_few_requests() {
     let (_, blob) = layer(&fixture, "layout");
     let manifest = manifest(&fixture.path("layout")).to_string();
     let len = blob.len() as u64;
-    let server = RangeServer::with(blob, move |request| match request.path.contains("/manifests/") {
-        true => Reply::Status(200, vec![], manifest.clone()),
-        false => Reply::Right,
+    let server = RangeServer::with(blob, move |request| {
+        if request.path.contains("/manifests/") {
+            Reply::Status(200, vec![], manifest.clone())
+        } else {
+            Reply::Right
+        }
     });
     let url = server.url("/box:v1").replace("http://", "oci://");
     let run = fixture.run(["cat", "--stats", &url, "a/b/c/d/deep"]);

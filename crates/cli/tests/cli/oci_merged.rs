@@ -219,7 +219,7 @@ fn chunked(image: &[u8]) -> (Vec<u8>, Vec<u8>) {
         let frame = zstd::encode_all(*chunk, 1).unwrap();
         index.extend((blob.len() as u64).to_le_bytes());
         index.extend((number * CHUNK_LEN).to_le_bytes());
-        index.extend(packfs::integrity::from_hex(Digest::of(&frame).parts().1).unwrap());
+        index.extend(packfs::from_hex(Digest::of(&frame).parts().1).unwrap());
         blob.extend(frame);
     }
     (blob, index)
@@ -249,7 +249,7 @@ fn write_layers(dir: &std::path::Path, layers: &[(Descriptor, &[u8])], ids: &[Di
 #[test]
 fn compressed_layers_are_read_by_their_chunks() {
     let fixture = Fixture::with_tree();
-    std::fs::write(fixture.path("rootfs/big"), Random::new(3).noise(4 << 20)).unwrap();
+    fixture.write("rootfs/big", Random::new(3).noise(4 << 20));
     fixture.run(["pack", "rootfs", "root.erofs", "-q"]).done();
     let image = fixture.bytes("root.erofs");
     let (frames, index) = chunked(&image);
@@ -307,9 +307,9 @@ fn compressed_layers_are_read_by_their_chunks() {
     fixture.run(["ls", "oci-layout:other"]).failed(3, &["chunk index", "the layer before it"]);
     // Of a registry, no more is fetched than the chunks that are read.
     let manifest = manifest(&fixture.path("embedded")).to_string();
-    let server = RangeServer::with(blob.clone(), move |request| match request.path.contains("/manifests/") {
-        true => Reply::Status(200, vec![], manifest.clone()),
-        false => Reply::Right,
+    let server = RangeServer::with(blob.clone(), move |request| {
+        let answer = || Reply::Status(200, vec![], manifest.clone());
+        request.path.contains("/manifests/").then(answer).unwrap_or(Reply::Right)
     });
     let url = server.url("/box:v1").replace("http://", "oci://");
     let run = fixture.run(["cat", "--stats", &url, "etc/os-release"]);

@@ -25,7 +25,7 @@ impl Registry {
             "version: 0.1\nlog:\n  level: error\nstorage:\n  filesystem:\n    rootdirectory: {}\nhttp:\n  addr: {host}\n",
             data.display()
         );
-        std::fs::write(fixture.path("registry.yml"), config).unwrap();
+        fixture.write("registry.yml", config);
         let mut command = program.command(&[&"serve", &fixture.path("registry.yml")]);
         let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
         let patience = Instant::now() + Duration::from_secs(60);
@@ -62,7 +62,7 @@ fn a_registry_takes_and_gives_images() {
     let Some(registry) = Registry::start(&fixture) else { return };
     // Longer than a chunk of an upload, and not to be compressed.
     let noise = packfs_testkit::Random::new(1).noise(20 << 20);
-    std::fs::write(fixture.path("rootfs/noise"), noise).unwrap();
+    fixture.write("rootfs/noise", noise);
     fixture.run(["pack", "rootfs", "root.erofs", "-q"]).done();
     let image = registry.image("team/root:v1");
     fixture.run(["oci", "push", "root.erofs", &image, "-q"]).done();

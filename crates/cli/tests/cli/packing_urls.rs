@@ -8,7 +8,7 @@ fn an_archive_at_a_url_is_packed_as_it_comes() {
     let fixture = Fixture::with_image();
     fixture.run(["tar", "root.sqfs", "-o", "root.tar"]).done();
     let packed = zstd::encode_all(&fixture.bytes("root.tar")[..], 1).unwrap();
-    std::fs::write(fixture.path("root.tar.zst"), packed).unwrap();
+    fixture.write("root.tar.zst", packed);
     for archive in ["root.tar", "root.tar.zst"] {
         for whole in [false, true] {
             let server = RangeServer::with(fixture.bytes(archive), move |request| match request.number {

@@ -110,7 +110,7 @@ fn fixture() -> Fixture {
         fixture.run(["pack", "rootfs", image, "-q"]);
     }
     fixture.run("as mkcomposefs rootfs root.cfs".split(' ')).done();
-    std::fs::write(fixture.path("cut.sqfs"), &fixture.bytes("root.sqfs")[..500]).unwrap();
+    fixture.write("cut.sqfs", &fixture.bytes("root.sqfs")[..500]);
     fixture
 }
 

@@ -32,8 +32,7 @@ fn unpacks_parts_of_an_image() {
 #[test]
 fn does_not_unpack_over_files_without_force() {
     let fixture = Fixture::with_image();
-    std::fs::create_dir_all(fixture.path("out/etc")).unwrap();
-    std::fs::write(fixture.path("out/etc/os-release"), "mine").unwrap();
+    fixture.write("out/etc/os-release", "mine");
     fixture.run(["unpack", "root.sqfs", "out"]).failed(1, &["out"]);
     fixture.run(["unpack", "root.sqfs", "out", "--existing", "skip", "-q"]).done();
     assert_eq!(fixture.bytes("out/etc/os-release"), b"mine");
@@ -149,7 +148,7 @@ fn damaged_data_is_found_and_ends_with_code_3() {
     let fixture = Fixture::with_image();
     let mut image = fixture.bytes("root.sqfs");
     image[96..400].fill(0x5a);
-    std::fs::write(fixture.path("bad.sqfs"), image).unwrap();
+    fixture.write("bad.sqfs", image);
     assert_eq!(fixture.run(["check", "--data", "bad.sqfs"]).code, Some(3));
     let run = fixture.run(["check", "--data", "--json", "bad.sqfs"]);
     assert_eq!(run.code, Some(3));
@@ -168,10 +167,9 @@ fn compares_images_directories_and_tars() {
     {
         fixture.run(["diff", a, b]).done();
     }
-    std::fs::write(fixture.path("rootfs/etc/os-release"), "NAME=changed\n").unwrap();
+    fixture.write("rootfs/etc/os-release", "NAME=changed\n");
     std::fs::remove_dir(fixture.path("rootfs/empty")).unwrap();
-    let run = fixture.run(["diff", "root.sqfs", "rootfs"]);
-    assert_eq!(run.code, Some(1), "{}", run.stderr);
+    let run = fixture.run(["diff", "root.sqfs", "rootfs"]).ended(1);
     assert!(run.text().contains("etc/os-release") && run.text().contains("empty"), "{}", run.text());
     let run = fixture.run(["diff", "--json", "root.sqfs", "rootfs"]);
     assert_eq!(run.code, Some(1));
@@ -184,10 +182,10 @@ fn compares_images_directories_and_tars() {
 #[test]
 fn a_missing_image_is_code_1_a_damaged_one_3_an_unknown_one_4() {
     let fixture = Fixture::with_image();
-    std::fs::write(fixture.path("noise"), words(5000)).unwrap();
-    std::fs::write(fixture.path("empty"), "").unwrap();
+    fixture.write("noise", words(5000));
+    fixture.write("empty", "");
     let cut = fixture.bytes("root.sqfs")[..200].to_vec();
-    std::fs::write(fixture.path("cut"), cut).unwrap();
+    fixture.write("cut", cut);
     for verb in ["ls", "info", "check", "tar"] {
         fixture.run([verb, "nowhere.sqfs"]).failed(1, &["nowhere.sqfs"]);
         fixture.run([verb, "noise"]).failed(4, &["noise"]);
@@ -202,7 +200,7 @@ fn a_missing_image_is_code_1_a_damaged_one_3_an_unknown_one_4() {
 fn ends_quietly_when_its_output_is_closed() {
     let fixture = Fixture::with_tree();
     for number in 0..20_000 {
-        std::fs::write(fixture.path(&format!("rootfs/empty/{number}-{}", "x".repeat(100))), "").unwrap();
+        fixture.write(&format!("rootfs/empty/{number}-{}", "x".repeat(100)), "");
     }
     fixture.run(["pack", "rootfs", "root.sqfs", "-q"]).done();
     let mut child = fixture
@@ -230,8 +228,7 @@ fn every_verb_prints_read_statistics_on_request() {
         &["info", "root.sqfs", "--stats"],
     ];
     for verb in verbs {
-        let run = fixture.run(verb.iter().copied());
-        assert_eq!(run.code, Some(0), "{}", run.stderr);
+        let run = fixture.run(verb.iter().copied()).ended(0);
         let told = run.stderr.trim();
         let cost: serde_json::Value = serde_json::from_str(told).unwrap_or_else(|e| panic!("{told}: {e}"));
         assert!(cost["metadata_reads"].as_u64() > Some(0), "{verb:?}: {told}");
@@ -256,7 +253,7 @@ fn an_old_image_reports_its_losses_and_is_read_with_any_magic() {
     assert_eq!(fixture.run(["info", "old.img", "--json"]).json()["format"], "squashfs-legacy");
     let mut bytes = fixture.bytes("old.img");
     bytes[..4].copy_from_slice(b"sqlz");
-    std::fs::write(fixture.path("old.img"), bytes).unwrap();
+    fixture.write("old.img", bytes);
     fixture.run(["ls", "old.img"]).failed(4, &["no known format"]);
     fixture.run(["ls", "old.img", "--magic", "squashfs"]).failed(2, &["unknown magic"]);
     fixture.run(["unpack", "old.img", "out", "--magic", "sqsh", "-q"]).done();
@@ -371,8 +368,7 @@ fn info_begins_with_counts_and_the_ratio() {
             serde_json::Value::Null
         );
     }
-    std::fs::create_dir(fixture.path("none")).unwrap();
-    std::fs::write(fixture.path("none/empty"), "").unwrap();
+    fixture.write("none/empty", "");
     fixture.run(["pack", "none", "image", "-q"]).done();
     let text = fixture.run(["info", "image"]).done().text().to_owned();
     assert!(text.contains("1 file, 1 directory\n") && text.contains("Ratio"), "{text}");

@@ -8,7 +8,7 @@ use std::os::unix::fs::{FileExt, PermissionsExt};
 fn with_noise(len: usize) -> (Fixture, Vec<u8>) {
     let fixture = Fixture::new();
     let bytes = Random::new(5).noise(len);
-    std::fs::write(fixture.path("image"), &bytes).unwrap();
+    fixture.write("image", &bytes);
     (fixture, bytes)
 }
 
@@ -108,7 +108,7 @@ fn refuses_input_that_cannot_be_protected_or_repaired() {
     fixture.run(["protect", "missing"]).failed(1, &["missing"]);
     assert_eq!(fixture.run(["protect", "image", "--percent", "0"]).code, Some(2));
     fixture.run(["repair", "image", "--recovery", "image"]).failed(3, &["no page of an index"]);
-    std::fs::write(fixture.path("empty"), "").unwrap();
+    fixture.write("empty", "");
     fixture.run(["protect", "empty"]).failed(2, &["0 bytes"]);
     assert_eq!(fixture.names(), ["empty", "image"]);
 }

@@ -131,11 +131,9 @@ fn a_mount_fails_reads_that_the_server_does_not_answer_and_goes_on() {
     fixture.run(["pack", "rootfs", "root.erofs", "-q"]).done();
     let is_silent = Arc::new(AtomicBool::new(false));
     let silent = Arc::clone(&is_silent);
-    let server =
-        RangeServer::with(fixture.bytes("root.erofs"), move |_| match silent.load(Ordering::Relaxed) {
-            true => Reply::Silent(Duration::from_secs(20)),
-            false => Reply::Right,
-        });
+    let server = RangeServer::with(fixture.bytes("root.erofs"), move |_| {
+        if silent.load(Ordering::Relaxed) { Reply::Silent(Duration::from_secs(20)) } else { Reply::Right }
+    });
     let place = Place::new(&fixture, "mnt");
     let url = server.url_as("user:secret", "/root.erofs");
     let mut command = fixture.command(["mount", "--disk-cache", "0", &url, "mnt"]);

@@ -22,12 +22,12 @@ fn with_both_images() -> Fixture {
     fixture.run(["pack", "rootfs", "zstd.sqfs", "-q", "--codec", "zstd:3"]).done();
     fixture.run(["tar", "root.sqfs", "-o", "root.tar", "-q"]).done();
     let tar = fixture.bytes("root.tar");
-    fs::write(fixture.path("root.tar.gz"), gzip(&fixture, &tar)).unwrap();
+    fixture.write("root.tar.gz", gzip(&fixture, &tar));
     fixture
 }
 
 fn gzip(fixture: &Fixture, bytes: &[u8]) -> Vec<u8> {
-    fs::write(fixture.path("plain"), bytes).unwrap();
+    fixture.write("plain", bytes);
     let output = std::process::Command::new("gzip").arg("-c").arg(fixture.path("plain")).output().unwrap();
     assert!(output.status.success());
     output.stdout
@@ -82,14 +82,13 @@ fn what_is_written_is_the_same() {
     for image in ["root.sqfs", "zstd.sqfs", "root.erofs"] {
         for (index, jobs) in ["1", "4"].into_iter().enumerate() {
             let target = format!("{image}.{index}");
-            let run = fixture.run(["unpack", image, &target, "--sandbox=require", "--jobs", jobs, "--sync"]);
-            assert_eq!(run.code, Some(0), "{}", run.stderr);
+            fixture.run(["unpack", image, &target, "--sandbox=require", "--jobs", jobs, "--sync"]).ended(0);
             assert_same_files(&fixture.path("rootfs"), &fixture.path(&target));
             fixture.run(["diff", "rootfs", &target, "-q"]).done();
         }
         fs::create_dir(fixture.path("tars")).unwrap();
-        let run = fixture.run(["tar", image, "-o", "tars/new.tar", "--sandbox=require", "--jobs", "4"]);
-        assert_eq!(run.code, Some(0), "{}", run.stderr);
+
+        fixture.run(["tar", image, "-o", "tars/new.tar", "--sandbox=require", "--jobs", "4"]).ended(0);
         assert!(fixture.bytes("tars/new.tar") == fixture.run(["tar", image]).stdout);
         assert_eq!(fs::read_dir(fixture.path("tars")).unwrap().count(), 1, "nothing else is left");
         fs::remove_dir_all(fixture.path("tars")).unwrap();
@@ -138,11 +137,10 @@ fn an_odd_tree_comes_out_the_same() {
 
 #[test]
 fn an_unprivileged_user_unpacks_in_the_sandbox() {
-    as_nobody("sandboxed::an_unprivileged_user_unpacks_in_the_sandbox", || {
+    as_nobody(|| {
         let fixture = Fixture::with_image();
         if is_whole(&fixture) {
-            let run = fixture.run(["unpack", "root.sqfs", "out", "--sandbox=require"]);
-            assert_eq!(run.code, Some(0), "{}", run.stderr);
+            fixture.run(["unpack", "root.sqfs", "out", "--sandbox=require"]).ended(0);
             assert_same_files(&fixture.path("rootfs"), &fixture.path("out"));
         }
     });
@@ -157,10 +155,9 @@ fn every_comparing_verb_prints_the_same_in_the_sandbox() {
         return;
     }
     let all = ["digest", "root.sqfs", "root.erofs", "root.tar", "root.tar.gz", "rootfs"];
-    fs::write(fixture.path("list"), &fixture.run(all).done().stdout).unwrap();
+    fixture.write("list", &fixture.run(all).done().stdout);
     let manifest = fixture.run(["info", "--manifest", "root.sqfs"]).stdout;
-    fs::create_dir(fixture.path("written")).unwrap();
-    fs::write(fixture.path("written/manifest"), manifest).unwrap();
+    fixture.write("written/manifest", manifest);
     fixture.run(["sign", "--new-key", "key", "--no-password", "-q"]).done();
     fixture.run(["sign", "root.erofs", "-s", "key", "-q"]).done();
     fixture.run(["verity", "zstd.sqfs", "--hash-file", "tree", "--root-hash-file", "hash", "-q"]).done();
@@ -211,19 +208,19 @@ fn images_are_repaired_and_copied_in_the_sandbox() {
         (&["--in-place"], "root.sqfs"),
         (&[], "root.sqfs"),
     ] {
-        fs::write(fixture.path("root.sqfs"), &damaged).unwrap();
+        fixture.write("root.sqfs", &damaged);
         let run = fixture.run(["repair", "root.sqfs", "--sandbox=require"].iter().chain(way));
         assert_eq!(run.code, Some(0), "{way:?}: {}", run.stderr);
         assert!(fixture.bytes(repaired) == whole, "{way:?}");
         assert_eq!(fixture.names(), names, "{way:?}");
     }
     let verify = ["verify", "root.sqfs", "-p", "key.pub", "--sandbox=require", "-o", "beside/copy"];
-    fs::write(fixture.path("root.sqfs"), &damaged).unwrap();
+    fixture.write("root.sqfs", &damaged);
     let run = fixture.run(verify);
     assert_eq!(run.code, Some(3));
     assert!(run.stderr.contains("not what was signed"), "{}", run.stderr);
     assert!(!fixture.path("beside/copy").exists());
-    fs::write(fixture.path("root.sqfs"), &whole).unwrap();
+    fixture.write("root.sqfs", &whole);
     assert_eq!(fixture.run(verify).code, Some(0));
     assert!(fixture.bytes("beside/copy") == whole);
     assert_eq!(fs::read_dir(fixture.path("beside")).unwrap().count(), 2, "nothing else is left");
@@ -232,7 +229,7 @@ fn images_are_repaired_and_copied_in_the_sandbox() {
 #[test]
 fn errors_are_those_of_a_run_without_it() {
     let fixture = Fixture::with_image();
-    fs::write(fixture.path("damaged"), &fixture.bytes("root.sqfs")[..2000]).unwrap();
+    fixture.write("damaged", &fixture.bytes("root.sqfs")[..2000]);
     for args in [["ls", "not there"], ["check", "damaged"], ["ls", "rootfs/etc/os-release"]] {
         let (with, without) = (fixture.run(args.iter().chain(&["--sandbox"])), fixture.run(args));
         assert_eq!(with.code, without.code);

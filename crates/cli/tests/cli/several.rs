@@ -15,7 +15,7 @@ fn fixture() -> Fixture {
     for (file, text) in
         [("a/x/f", "a's"), ("b/x/f", "b's"), ("b/x/g", "more"), ("app.bin", "app\n"), ("sub/s", "s")]
     {
-        fs::write(fixture.path(file), text).unwrap();
+        fixture.write(file, text);
     }
     fs::hard_link(fixture.path("a/x/f"), fixture.path("b/hard")).unwrap();
     symlink("app.bin", fixture.path("link.bin")).unwrap();
@@ -43,9 +43,9 @@ const NOTE: &str = "is not a directory, image, archive or manifest: packing the 
 #[test]
 fn a_single_file_is_the_only_entry_of_the_root_with_a_warning() {
     let fixture = fixture();
-    fs::write(fixture.path("sub/random"), [0x93; 700]).unwrap();
-    fs::write(fixture.path("notes.txt"), "dir of everything\n").unwrap();
-    fs::write(fixture.path("program"), [&b"\x7fELF\x02\x01\x01\0"[..], &[0; 100]].concat()).unwrap();
+    fixture.write("sub/random", [0x93; 700]);
+    fixture.write("notes.txt", "dir of everything\n");
+    fixture.write("program", [&b"\x7fELF\x02\x01\x01\0"[..], &[0; 100]].concat());
     fs::set_permissions(fixture.path("program"), PermissionsExt::from_mode(0o4751)).unwrap();
     for format in ["squashfs", "erofs", "cramfs", "iso9660"] {
         for (source, name) in [
@@ -96,7 +96,7 @@ fn refuses_possible_trees_without_as_file() {
         ("ext4", &[&[0x11; 1080][..], b"\x53\xef", &[0; 4000]].concat()),
         ("zip", b"PK\x03\x04 and more"),
     ] {
-        fs::write(fixture.path(name), bytes).unwrap();
+        fixture.write(name, bytes);
         let refused = fixture.run(["pack", name, "image.erofs", "-q"]);
         refused.failed(4, &["neither a directory", "hint: packfs pack --as-file packs the file itself"]);
         assert!(!fixture.path("image.erofs").exists(), "{name}");
@@ -194,7 +194,7 @@ fn the_kernel_mounts_an_image_of_several_sources() {
 #[test]
 fn directories_are_merged_in_their_order() {
     let fixture = fixture();
-    fs::write(fixture.path("a/only"), "a").unwrap();
+    fixture.write("a/only", "a");
     fs::hard_link(fixture.path("b/hard"), fixture.path("b/x/again")).unwrap();
     fs::set_permissions(fixture.path("b"), PermissionsExt::from_mode(0o711)).unwrap();
     fixture.run(["pack", "a", "b", "app.bin", "image", "--merge", "-q"]).done();
@@ -205,7 +205,7 @@ fn directories_are_merged_in_their_order() {
     assert_eq!(fixture.run(["stat", "--json", "image", "hard"]).json()[0]["links"], 2);
     fixture.run(["pack", "b", "a", "image", "--merge", "-q"]).done();
     assert_eq!(cat(&fixture, "image", "x/f"), "a's");
-    fs::write(fixture.path("sub/x"), "not a directory").unwrap();
+    fixture.write("sub/x", "not a directory");
     fixture
         .run(["pack", "b", "sub", "image", "--merge", "-q"])
         .failed(1, &["\"x\" is a directory with entries"]);
@@ -246,8 +246,7 @@ fn what_cannot_be_read_of_several_sources_is_named_by_its_path() {
     fs::set_permissions(fixture.path("sub/s"), PermissionsExt::from_mode(0o000)).unwrap();
     let pack = ["pack", "a", "sub/closed", "sub/s", "x.sqfs", "-q"];
     fixture.run_as_nobody(pack).failed(1, &["sub/closed"]);
-    let run = fixture.run_as_nobody([&pack[..], &["--keep-going"]].concat());
-    assert_eq!(run.code, Some(1), "{}", run.stderr);
+    let run = fixture.run_as_nobody([&pack[..], &["--keep-going"]].concat()).ended(1);
     assert!(run.stderr.contains("\"sub/closed\"") && run.stderr.contains("\"sub/s\""), "{}", run.stderr);
     assert_eq!(cat(&fixture, "x.sqfs", "a/x/f"), "a's");
 }

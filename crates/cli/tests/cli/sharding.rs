@@ -52,7 +52,7 @@ fn a_directory_becomes_an_image_by_way_of_shards() {
     fixture.run(["diff", "whole.sqfs", "merged.sqfs"]).done();
     let other = fixture.run(["verify", "plan", "--from", "store", "--shard", "0", "--image", "root.sqfs"]);
     other.failed(1, &["root.sqfs"]);
-    std::fs::write(fixture.path("rootfs/etc/new"), "new").unwrap();
+    fixture.write("rootfs/etc/new", "new");
     fixture.run(["pack", "rootfs", "newer.sqfs", "-q"]).done();
     let newer = fixture.run(["verify", "plan", "--from", "store", "--shard", "0", "--image", "newer.sqfs"]);
     assert_eq!(newer.code, Some(3), "{}", newer.text());
@@ -144,7 +144,7 @@ fn damaged_sidecars_and_plans_tell_what_to_do() {
     }
     let text = String::from_utf8(fixture.bytes("plan/plan.json")).unwrap();
     for edited in [text.replace("gzip:1", "gzip:9"), text.replace('{', "")] {
-        std::fs::write(fixture.path("plan/plan.json"), edited).unwrap();
+        fixture.write("plan/plan.json", edited);
         fixture.run(MERGE).failed(3, &["plan.json", "make it again"]);
     }
 }
@@ -157,7 +157,7 @@ fn a_plan_cannot_have_data_written_to_a_file_of_its_choice() {
     let device = fixture.path("device").to_string_lossy().into_owned();
     plan.recipe.options.push(("device".into(), device));
     plan.recipe_sha256 = plan.recipe.digest().unwrap();
-    std::fs::write(fixture.path("plan/plan.json"), serde_json::to_vec(&plan).unwrap()).unwrap();
+    fixture.write("plan/plan.json", serde_json::to_vec(&plan).unwrap());
     fixture.run(pack_shard("1", "store")).failed(2, &["data lies in other files"]);
     assert!(!fixture.path("device").exists());
 }
@@ -203,7 +203,7 @@ fn the_job_for_slurm_packs_and_merges() {
                   esac; done\nexport SLURM_CPUS_PER_TASK=1\nif [ $last -lt 0 ]; then sh $script >&2; fi\n\
                   for SLURM_ARRAY_TASK_ID in $(seq 0 $last); do export SLURM_ARRAY_TASK_ID; sh $script >&2; done\n\
                   rm $script\necho '7;cluster'\n";
-    std::fs::write(fixture.path("bin/sbatch"), sbatch).unwrap();
+    fixture.write("bin/sbatch", sbatch);
     let program = std::path::Path::new(env!("CARGO_BIN_EXE_packfs")).parent().unwrap();
     let executable: std::fs::Permissions = std::os::unix::fs::PermissionsExt::from_mode(0o755);
     std::fs::set_permissions(fixture.path("bin/sbatch"), executable).unwrap();
@@ -337,4 +337,55 @@ fn shards_in_a_bucket_merge_to_the_same_image() {
     run(&merge).failed(3, &["1 of 3 shards are damaged", store]);
     fixture.run(["pack-shard", "plan", "0", "--to", "https://host/a"]).failed(2, &["s3://BUCKET/PREFIX"]);
     run(&pack_shard("0", "s3://none/data")).failed(1, &["no such bucket"]);
+}
+
+/// Options of packing that a plan takes, each with what the tree needs for it.
+const SHAPED: [&[&str]; 11] = [
+    &["--uid-map", "0-9:5000", "--gid", "7", "--mode", "u=rwX,go=", "--mtime", "@7", "--order", "path"],
+    &["--prefix", "/opt/app", "--min-gain", "10%", "--effort", "max", "--clamp-mtime", "@9"],
+    &["--file-mode", "0600", "--dir-mode", "0700", "--owner", "3:4"],
+    &["--strip-prefix", "usr", "--root-owned", "--no-xattrs"],
+    &["--include", "usr", "--exclude", "usr/share/doc/0*", "--xattr-exclude", "user.*"],
+    &["--trace", "list", "--order", "kind", "--optimize", "size"],
+    &["--exclude-from", "globs", "--kernel", "6.1", "--keep-going", "--lossy"],
+    &["--file-contexts", "contexts", "--file-contexts-at", "/vendor"],
+    &["--add", "d /proc 0555 1 2", "--add", "f /etc/added 0600 3 4 list", "--add", "m /usr/share 0700 5 6"],
+    &["--add-manifest", "more", "--one-file-system"],
+    &["--option", "exports=off", "--block-size", "64K"],
+];
+
+#[test]
+fn every_option_of_shaping_and_packing_is_the_same_by_way_of_shards() {
+    let fixture = fixture();
+    let write = |name: &str, text: &str| std::fs::write(fixture.path(name), text).unwrap();
+    write("list", "usr/share/doc/07\nusr/share/doc/11\n");
+    write("globs", "# a comment\nusr/share/doc/1*\n");
+    write("contexts", "/vendor(/.*)? u:object_r:vendor_file:s0\n");
+    write(
+        "more",
+        "dir /zzz\nfile /zzz/made data=\"x\"\nfile /aaa data=\"y\"\nchar /usr/null major=1 minor=3\n",
+    );
+    for (case, options) in SHAPED.iter().enumerate() {
+        let (plan, store, merged) = (format!("p{case}"), format!("s{case}"), format!("m{case}.sqfs"));
+        let planned = ["plan", "rootfs", "--shards", "3", "--out", &plan, "-q"];
+        fixture.run([&planned[..], options].concat()).done();
+        for index in ["0", "1", "2"] {
+            fixture.run(["pack-shard", &plan, index, "--to", &store, "-q", "-j", "1"]).done();
+        }
+        fixture.run(["merge", &plan, "--from", &store, "-o", &merged, "-q"]).done();
+        fixture.run([&["pack", "rootfs", "whole.sqfs", "-q"][..], options].concat()).done();
+        fixture.run(["diff", "whole.sqfs", &merged]).done();
+    }
+    // What a file says is part of the plan.
+    write("list", "etc/hostname\n");
+    fixture.run(["pack-shard", "p5", "0", "--to", "other"]).failed(1, &["list", "changed since planning"]);
+    let moved =
+        ["plan", "rootfs", "--shards", "2", "--out", "p", "--prefix", "/opt", "--add", "d /proc 0 0 0"];
+    fixture.run(moved).failed(2, &["move", "merge both images"]);
+    let listed = ["plan", "rootfs", "--shards", "2", "--out", "p", "--from-list", "list", "--exclude", "a"];
+    fixture.run(listed).failed(2, &["exclude entries of a list"]);
+    let stdin = ["plan", "rootfs", "--shards", "2", "--out", "p", "--add-manifest", "-"];
+    fixture.run(stdin).failed(2, &["standard input"]);
+    let like = ["plan", "rootfs", "--like", "p0", "--out", "p", "--min-gain", "5"];
+    fixture.run(like).failed(2, &["--min-gain", "--like"]);
 }

@@ -16,7 +16,7 @@ fn with_many_files() -> Fixture {
                 .unwrap();
         }
     }
-    fs::write(fixture.path("many/large"), words(1 << 20)).unwrap();
+    fixture.write("many/large", words(1 << 20));
     fixture
 }
 
@@ -88,9 +88,10 @@ fn peak_len(fixture: &Fixture, arguments: &[&str]) -> Result<u64, String> {
         .current_dir(fixture.path(""))
         .output()
         .unwrap();
-    match run.status.success() {
-        true => Ok(fs::read_to_string(&output).unwrap().trim().parse::<u64>().unwrap() << 10),
-        false => Err(String::from_utf8(run.stderr).unwrap()),
+    if run.status.success() {
+        Ok(fs::read_to_string(&output).unwrap().trim().parse::<u64>().unwrap() << 10)
+    } else {
+        Err(String::from_utf8(run.stderr).unwrap())
     }
 }
 
@@ -110,7 +111,7 @@ fn with_manifest(count: u32) -> Fixture {
             1 + file % 50
         ));
     }
-    fs::write(fixture.path("many"), manifest).unwrap();
+    fixture.write("many", manifest);
     fixture
 }
 

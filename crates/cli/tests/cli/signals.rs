@@ -14,7 +14,7 @@ fn a_stopped_pack_leaves_nothing_behind() {
         for number in 0..8 {
             let noise: Vec<u8> =
                 (0..4_000_000u32).flat_map(|n| n.wrapping_mul(n ^ number).to_le_bytes()).collect();
-            std::fs::write(fixture.path(&format!("big/{number}")), noise).unwrap();
+            fixture.write(&format!("big/{number}"), noise);
         }
         let args = ["pack", "big", "big.sqfs", "--codec", "xz:9,extreme", "--jobs", "1"];
         let mut child = fixture.command(args).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();

@@ -39,14 +39,14 @@ fn what_was_signed_is_verified_and_nothing_else_is() {
     for at in [0, image.len() / 2, image.len() - 1] {
         let mut changed = image.clone();
         changed[at] ^= 1;
-        std::fs::write(fixture.path("root.sqfs"), changed).unwrap();
+        fixture.write("root.sqfs", changed);
         fixture
             .run(["verify", "root.sqfs", "-p", "key.pub", "-o", "copy"])
             .failed(3, &["is not what was signed"]);
     }
-    std::fs::write(fixture.path("root.sqfs"), &image[..image.len() - 1]).unwrap();
+    fixture.write("root.sqfs", &image[..image.len() - 1]);
     fixture.run(["verify", "root.sqfs", "-p", "key.pub"]).failed(3, &["is not what was signed"]);
-    std::fs::write(fixture.path("root.sqfs"), &image).unwrap();
+    fixture.write("root.sqfs", &image);
     assert_eq!(fixture.names(), names);
 
     // Minisign's own comments have tabs between their parts.
@@ -67,7 +67,7 @@ fn what_was_signed_is_verified_and_nothing_else_is() {
         "\u{e4}\n".repeat(4),
     ];
     for spoilt in spoilt {
-        std::fs::write(fixture.path("spoilt"), &spoilt).unwrap();
+        fixture.write("spoilt", &spoilt);
         fixture.run(["verify", "root.sqfs", "-p", "key.pub", "--signature", "spoilt"]).failed(3, &[]);
     }
     fixture.run(["sign", "--new-key", "other", "--no-password", "-q"]).done();
@@ -84,7 +84,7 @@ fn minisign_and_packfs_verify_each_other() {
     fixture.run(["sign", "root.sqfs", "-s", "key", "-q"]).done();
     let theirs = run(&minisign, &fixture, &["-V", "-m", "root.sqfs", "-p", "key.pub"]);
     assert!(theirs.0 && theirs.1.contains("file:root.sqfs"), "{}", theirs.1);
-    std::fs::write(fixture.path("root.sqfs.minisig"), "").unwrap();
+    fixture.write("root.sqfs.minisig", "");
     let theirs = run(&minisign, &fixture, &["-S", "-m", "root.sqfs", "-s", "key", "-t", "theirs"]);
     assert!(theirs.0, "{}", theirs.1);
     let ours = fixture.run(["verify", "root.sqfs", "-p", "key.pub"]);
@@ -101,8 +101,8 @@ fn minisign_and_packfs_verify_each_other() {
 fn keys_with_passwords_need_them() {
     let fixture = Fixture::with_image();
     fixture.run(["sign", "--new-key", "key"]).failed(2, &["password"]);
-    std::fs::write(fixture.path("password"), "correct horse\nsecond line\n").unwrap();
-    std::fs::write(fixture.path("wrong"), "battery staple\n").unwrap();
+    fixture.write("password", "correct horse\nsecond line\n");
+    fixture.write("wrong", "battery staple\n");
     fixture.run(["sign", "--new-key", "key", "--password-file", "password", "-q"]).done();
     fixture.run(["sign", "root.sqfs", "-s", "key"]).failed(2, &["--password-file"]);
     fixture.run(["sign", "root.sqfs", "-s", "key", "--password-file", "wrong"]).failed(1, &["password"]);
@@ -128,7 +128,7 @@ fn a_key_that_minisign_made_without_a_password_signs() {
     let at = text.lines().take(1).map(|line| line.len() + 1).sum::<usize>() + 200;
     let mut damaged = text.into_bytes();
     damaged[at] = if damaged[at] == b'B' { b'C' } else { b'B' };
-    std::fs::write(fixture.path("damaged.key"), damaged).unwrap();
+    fixture.write("damaged.key", damaged);
     let refused = fixture.run(["sign", "signed.sqfs", "-s", "damaged.key"]);
     assert_eq!(refused.code, Some(1));
     assert!(refused.stderr.contains("cannot use the secret key"), "{}", refused.stderr);

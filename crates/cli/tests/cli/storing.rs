@@ -26,8 +26,7 @@ fn assert_nothing_is_left(fixture: &Fixture, server: &BucketServer) {
 #[test]
 fn an_image_in_a_bucket_is_the_one_that_a_file_would_be() {
     let fixture = fixture();
-    fs::create_dir(fixture.path("rootfs")).unwrap();
-    fs::write(fixture.path("rootfs/noise"), Random::new(1).noise(20 << 20)).unwrap();
+    fixture.write("rootfs/noise", Random::new(1).noise(20 << 20));
     let server = BucketServer::new(|request| {
         // Answers are lost now and then; nothing can remove an upload whose name was in one.
         let is_lost =
@@ -95,8 +94,7 @@ fn images_of_a_bucket_are_merged_within_the_store() {
         };
         let files = ["one", "two"].map(|name| {
             let file = format!("{bucket}-{name}");
-            fs::write(fixture.path(&file), &server.objects()[&format!("/{bucket}/{name}.{extension}")])
-                .unwrap();
+            fixture.write(&file, &server.objects()[&format!("/{bucket}/{name}.{extension}")]);
             file
         });
         merge(&local, &files);

@@ -69,17 +69,17 @@ fn reports_a_too_small_block_device_and_leaves_no_image_on_it() {
     }
     let fixture = Fixture::with_tree();
     let before = vec![0xa5; 64 << 10];
-    std::fs::write(fixture.path("disk"), &before).unwrap();
+    fixture.write("disk", &before);
     let device = LoopDevice::new(&fixture.path("disk")).unwrap();
     let path = device.path().to_str().unwrap();
     let pack = ["pack", "rootfs", path, "--codec", "none", "--format"];
     for format in ["squashfs", "erofs"] {
         let run = fixture.run([&pack[..], &[format]].concat());
-        run.failed(1, &["it has 65536 bytes, at least", path, "is unchanged"]);
+        run.failed(1, &["it has 65536 bytes, at least", path, "nothing was written to"]);
         assert!(fixture.bytes(path) == before, "{format}");
         // A part of it is no more.
         let run = fixture.run([&pack[..], &[format, "--max-size", "32K"]].concat());
-        run.failed(1, &["at most 32768 are allowed", "is unchanged"]);
+        run.failed(1, &["at most 32768 are allowed", "nothing was written to"]);
         assert!(fixture.bytes(path) == before, "{format}");
     }
     // Without room for a copy it is written in place, and told so.
@@ -121,9 +121,9 @@ fn an_image_that_may_only_be_so_long_is_refused_with_its_length_or_made_to_fit()
         let may_have = |len: usize, args: &[&str]| {
             fixture.run([&pack[..], &["--max-size", &len.to_string()], args].concat())
         };
-        std::fs::write(fixture.path(image), "as it was").unwrap();
+        fixture.write(image, "as it was");
         let found = format!("has {len} bytes, at most {} are allowed", len - 1);
-        may_have(len - 1, &[]).failed(1, &[&found, "--fit"]);
+        may_have(len - 1, &[]).failed(1, &[&found, "--fit", &format!("nothing was written to {image:?}")]);
         may_have(100, &["--fit"]).failed(1, &["at most 100 are allowed", "exclude files"]);
         assert!(fixture.bytes(image) == b"as it was", "{format}");
         assert_eq!(may_have(len, &["--fit"]).code, Some(0));
@@ -131,7 +131,7 @@ fn an_image_that_may_only_be_so_long_is_refused_with_its_length_or_made_to_fit()
     }
     assert!(fixture.names().iter().all(|name| !name.contains("tmp")), "{:?}", fixture.names());
     let stdout = fixture.run(["pack", "rootfs", "-", "--max-size", "1000"]);
-    stdout.failed(1, &["standard output", "at most 1000"]);
+    stdout.failed(1, &["nothing was written to standard output", "at most 1000"]);
     assert!(stdout.stdout.is_empty());
     fixture.run(["pack", "rootfs", "y.sqfs", "--fit"]).failed(2, &["--max-size"]);
 }
@@ -139,10 +139,9 @@ fn an_image_that_may_only_be_so_long_is_refused_with_its_length_or_made_to_fit()
 #[test]
 fn fitting_starts_at_the_request_and_keeps_given_options() {
     let fixture = Fixture::new();
-    std::fs::create_dir(fixture.path("tree")).unwrap();
     let mut random = Random::new(7);
     let text: Vec<String> = (0..60_000).map(|_| format!("{} ", random.below(900) * 77)).collect();
-    std::fs::write(fixture.path("tree/text"), text.concat()).unwrap();
+    fixture.write("tree/text", text.concat());
     let pack = |args: &[&str]| {
         fixture.run([&["pack", "tree", "x.sqfs", "--json", "-b", "16K"], args].concat()).json()
     };
@@ -166,6 +165,27 @@ fn fitting_starts_at_the_request_and_keeps_given_options() {
 }
 
 #[test]
+fn what_cannot_fit_is_refused_by_samples_with_what_to_leave_out() {
+    let fixture = Fixture::new();
+    let mut random = Random::new(8);
+    for (name, len) in [("few", 100_000), ("more", 900_000), ("most", 6_000_000)] {
+        std::fs::create_dir_all(fixture.path("tree/opt")).unwrap();
+        let text: String = (0..len).map(|_| format!("{} ", random.below(900))).collect();
+        fixture.write(&format!("tree/opt/{name}"), text);
+    }
+    for image in ["x.sqfs", "x.erofs"] {
+        let pack = |args: &[&str]| fixture.run([&["pack", "tree", image, "--fit", "-q"], args].concat());
+        let refused = pack(&["--max-size", "2M"]);
+        refused.failed(1, &["by samples", "any of these is enough: --exclude /opt/most (about"]);
+        refused.failed(1, &[&format!("nothing was written to {image:?}")]);
+        assert!(!refused.stderr.contains("unchanged"), "{image} is new: {}", refused.stderr);
+        assert_eq!(pack(&["--max-size", "2M", "--exclude", "/opt/most"]).code, Some(0));
+        let nothing = pack(&["--max-size", "4K"]);
+        nothing.failed(1, &["by samples", "not enough: --exclude /opt/most --exclude /opt/more"]);
+    }
+}
+
+#[test]
 fn data_beside_the_image_are_read_compared_and_packed_again() {
     let fixture = Fixture::with_tree();
     let run = fixture.run(["pack", "rootfs", "x.erofs", "-O", "device=x.blob"]);
@@ -174,8 +194,7 @@ fn data_beside_the_image_are_read_compared_and_packed_again() {
     fixture.run(["check", "--data", "x.erofs", "--device", "x.blob"]).done();
     fixture.run(["diff", "x.erofs", "rootfs", "--device", "x.blob"]).done();
     fixture.run(["diff", "rootfs", "x.erofs", "--device-b", "x.blob"]).done();
-    let run = fixture.run(["pack", "x.erofs", "y.sqfs", "--device", "x.blob", "-q"]);
-    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    let run = fixture.run(["pack", "x.erofs", "y.sqfs", "--device", "x.blob", "-q"]).ended(0);
     assert!(run.stderr.contains("warning: lost: times lose their fractions of a second"), "{}", run.stderr);
     fixture.run(["diff", "y.sqfs", "rootfs"]).done();
     fixture.run(["pack", "x.erofs", "z.erofs"]).failed(1, &["device 1", "not given", "--device"]);
@@ -205,7 +224,7 @@ fn data_are_spread_over_devices_by_rules_and_over_block_devices_by_their_length(
         std::fs::write(fixture.path("many").join(number.to_string()), noise).unwrap();
     }
     let disks = ["one", "two"].map(|name| {
-        std::fs::write(fixture.path(name), vec![0xa5; 256 << 10]).unwrap();
+        fixture.write(name, vec![0xa5; 256 << 10]);
         LoopDevice::new(&fixture.path(name)).unwrap()
     });
     let paths = disks.each_ref().map(|disk| disk.path().to_str().unwrap().to_owned());
@@ -220,8 +239,8 @@ fn data_are_spread_over_devices_by_rules_and_over_block_devices_by_their_length(
 #[test]
 fn options_convert_layers_and_set_labels() {
     let fixture = Fixture::with_tree();
-    std::fs::write(fixture.path("rootfs/etc/.wh.gone"), "").unwrap();
-    std::fs::write(fixture.path("policy"), "/.* any\n/etc/gone -c mark\n").unwrap();
+    fixture.write("rootfs/etc/.wh.gone", "");
+    fixture.write("policy", "/.* any\n/etc/gone -c mark\n");
     let args = ["--whiteouts", "overlayfs", "--file-contexts", "policy", "-q"];
     fixture.run([&["pack", "rootfs", "x.erofs"][..], &args].concat()).done();
     let rows = fixture.run(["stat", "x.erofs", "etc/gone", "--json"]).json();
@@ -230,7 +249,7 @@ fn options_convert_layers_and_set_labels() {
     let run = fixture.run(["pack", "x.erofs", "y.erofs", "--whiteouts", "aufs", "-q"]);
     run.done();
     assert!(fixture.run(["ls", "y.erofs", "etc"]).done().text().contains(".wh.gone"));
-    std::fs::write(fixture.path("policy"), "/etc(").unwrap();
+    fixture.write("policy", "/etc(");
     let run = fixture.run(["pack", "rootfs", "z.erofs", "--file-contexts", "policy"]);
     run.failed(2, &["policy", "line 1"]);
     fixture

@@ -61,7 +61,7 @@ fn hostile() -> (Fixture, BTreeSet<Vec<u8>>) {
         let xattr = [b"user.", &name[..]].concat();
         manifest += &format!("file {} xattr.{}={}\n", at("/marked/"), word(&xattr), word(name));
     }
-    fs::write(fixture.path("m"), manifest).unwrap();
+    fixture.write("m", manifest);
     let label: &[u8] = b"\x1b[31m\xc2\x9b\xff\x7f\n\x1b]0;x\x07";
     for image in ["hostile.sqfs", "hostile.erofs"] {
         fixture.run(["pack", "m", image, "-q"]).done();
@@ -70,7 +70,7 @@ fn hostile() -> (Fixture, BTreeSet<Vec<u8>>) {
     // out.
     let mut bytes = fixture.bytes("hostile.erofs");
     bytes[1024 + 64..1024 + 64 + label.len()].copy_from_slice(label);
-    fs::write(fixture.path("label.erofs"), bytes).unwrap();
+    fixture.write("label.erofs", bytes);
     (fixture, names)
 }
 
@@ -118,13 +118,13 @@ fn no_verb_prints_what_acts_on_a_terminal() {
     // A second tree that differs in every way: other targets, attributes, lengths.
     let text = fs::read_to_string(fixture.path("m")).unwrap();
     let other = text.replace("target=\"", "target=\"\\x1b").replace(" data=\"", " data=\"\\x1bx");
-    fs::write(fixture.path("other"), other).unwrap();
+    fixture.write("other", other);
     for image in ["hostile.sqfs", "hostile.erofs"] {
         let damaged = format!("damaged-{image}");
         let mut bytes = fixture.bytes(image);
         let middle = bytes.len() / 2;
         bytes[middle..middle + 64].fill(0x1b);
-        fs::write(fixture.path(&damaged), bytes).unwrap();
+        fixture.write(&damaged, bytes);
         let verbs: &[&[&str]] = &[
             &["ls", image],
             &["ls", "-lR", image],
@@ -198,8 +198,7 @@ fn hostile_names_of_sources_are_harmless() {
             format!("link {} target={}\n", word(b"/a"), word(name)),
             format!("{} /a\n", String::from_utf8_lossy(name).replace('\n', "")),
         ] {
-            fs::write(fixture.path("m"), format!("#packfs-manifest 1\ndefault uid=0 gid=0 mtime=0 \n{text}"))
-                .unwrap();
+            fixture.write("m", format!("#packfs-manifest 1\ndefault uid=0 gid=0 mtime=0 \n{text}"));
             run(&fixture, &["pack", "m", "x.sqfs"].map(OsStr::new), false);
         }
     }
@@ -252,7 +251,7 @@ fn bytes_of(row: &Value, key: &str) -> Vec<u8> {
 #[test]
 fn a_warning_before_the_work_begins_brings_no_bar() {
     let fixture = Fixture::new();
-    std::fs::write(fixture.path("README"), "text").unwrap();
+    fixture.write("README", "text");
     let Some(script) = packfs_testkit::peer("script") else { return };
     let program = env!("CARGO_BIN_EXE_packfs");
     let command = format!("'{program}' pack README single.sqfs");

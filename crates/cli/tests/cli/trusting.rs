@@ -26,7 +26,7 @@ fn change_data(fixture: &Fixture) {
     let mut bytes = fixture.bytes("root.erofs");
     let tree = bytes.windows(8).rposition(|window| window == b"verity\0\0").unwrap();
     bytes[..tree].chunks_mut(4096).for_each(|block| block[1000] ^= 1);
-    std::fs::write(fixture.path("root.erofs"), bytes).unwrap();
+    fixture.write("root.erofs", bytes);
 }
 
 #[test]
@@ -67,11 +67,11 @@ fn a_changed_block_is_never_used() {
     let run = fixture.run(["ls", "root.erofs", "--root-hash", &other]);
     run.failed(3, &["may be that of another image"]);
     // Its signature is no longer valid.
-    std::fs::write(fixture.path("root.erofs.roothash"), other).unwrap();
+    fixture.write("root.erofs.roothash", other);
     fixture.run(["ls", "root.erofs", "--trust", "key.pub"]).failed(3, &["is not what was signed"]);
     fixture.run(["sign", "--new-key", "another", "--no-password", "-q"]).done();
     fixture.run(["ls", "root.erofs", "--trust", "another.pub"]).failed(1, &["made with key"]);
-    std::fs::write(fixture.path("root.erofs.roothash"), "a".repeat(10_000)).unwrap();
+    fixture.write("root.erofs.roothash", "a".repeat(10_000));
     fixture.run(["ls", "root.erofs", "--trust", "key.pub"]).failed(3, &["at most 4096"]);
     fixture.run(["ls", "oci-layout:x", "--trust", "key.pub"]).failed(2, &["digests"]);
 }

@@ -33,7 +33,7 @@ fn veritysetup_accepts_trees_appended_and_beside() {
     fixture.run(["pack", "rootfs", "root.erofs", "-q"]).done();
     // With one block there is no tree; with 129 of them its root has two below it.
     for (name, len) in [("one", 4096), ("full", 128 << 12), ("more", 129 << 12), ("deep", 16_500 << 12)] {
-        std::fs::write(fixture.path(name), noise(len)).unwrap();
+        fixture.write(name, noise(len));
     }
     let ways: [(&str, &[&str]); 8] = [
         ("root.sqfs", &[]),
@@ -116,7 +116,7 @@ fn an_image_with_a_tree_stays_an_image() {
 #[test]
 fn damage_in_data_tree_or_root_hash_is_found() {
     let fixture = Fixture::new();
-    std::fs::write(fixture.path("image"), noise(300 << 12)).unwrap();
+    fixture.write("image", noise(300 << 12));
     let root = fixture.run(["verity", "image", "-q"]);
     let root = root.done().text().trim();
     let verify = ["verity", "--verify", "image", "--root-hash", root];
@@ -154,7 +154,7 @@ fn damage_in_data_tree_or_root_hash_is_found() {
 #[test]
 fn images_that_cannot_have_a_tree_are_refused_and_stay_as_they_are() {
     let fixture = Fixture::new();
-    std::fs::write(fixture.path("odd"), noise(5000)).unwrap();
+    fixture.write("odd", noise(5000));
     fixture.run(["verity", "odd", "--hash-file", "tree"]).failed(2, &["5000 bytes"]);
     fixture.run(["verity", "odd", "--block-size", "1000"]).failed(2, &["1000"]);
     fixture.run(["verity", "odd", "--salt", "123"]).failed(2, &["salt"]);
@@ -167,7 +167,7 @@ fn images_that_cannot_have_a_tree_are_refused_and_stay_as_they_are() {
     let root = fixture.run(["verity", "odd", "-q"]);
     fixture.run(["verity", "--verify", "odd", "--root-hash", root.done().text().trim()]).done();
     assert_eq!(fixture.bytes("odd").len(), 8192 + 2 * 4096);
-    std::fs::write(fixture.path("empty"), "").unwrap();
+    fixture.write("empty", "");
     fixture.run(["verity", "empty"]).failed(2, &["0 bytes"]);
     assert_eq!(fixture.bytes("empty").len(), 0);
 }
@@ -184,7 +184,7 @@ fn fs_verity_digests_are_those_of_fsverity() {
         ("more", (128 << 12) + 1),
         ("deep", (16_384 << 12) + 77),
     ] {
-        std::fs::write(fixture.path(name), noise(len)).unwrap();
+        fixture.write(name, noise(len));
     }
     let names = ["empty", "byte", "block", "full", "more", "deep"];
     for (ours, theirs) in [

@@ -1,50 +1,21 @@
-//! The two codecs of DEFLATE: `gzip`, which is zlib streams, and `deflate`, which has no wrapper.
+//! The two codecs of DEFLATE: `gzip`, which is zlib streams, and `deflate`, without a wrapper.
 
 use std::fmt;
 
-use super::{padded_decoder, raw_decoder, zlib_decoder};
-use crate::codec::{Codec, Decoding, MIB, Settings, THOROUGH_WAYS_MAX};
+use super::{DEFLATE, ZLIB};
+use crate::codec::{MIB, Settings, THOROUGH_WAYS_MAX};
 use crate::dictionary::Dictionary;
 use crate::options::{Options, in_range, name_in, print_names};
 use crate::{Algorithm, SettingsError};
 
-pub(crate) static ZLIB: Codec = Codec {
-    name: "gzip",
-    algorithms: &[Algorithm::Zlib],
-    levels: Some(1..=12),
-    default_level: Some(LEVEL_DEFAULT as i32),
-    options: "window=8..15, strategy=default+filtered+huffman+rle+fixed",
-    description: "DEFLATE, read by every kernel and tool; optimal parsing from level 10",
-    // As much as takes no longer than zlib's own level 9.
-    for_size: "gzip:11",
-    for_build: "gzip:5",
-    decoding: &[
-        Decoding::new(Algorithm::Zlib, zlib_decoder),
-        Decoding::new(Algorithm::BtrfsZlib, padded_decoder),
-    ],
-};
-
-pub(crate) static DEFLATE: Codec = Codec {
-    name: "deflate",
-    algorithms: &[Algorithm::Deflate],
-    levels: Some(0..=12),
-    default_level: Some(LEVEL_DEFAULT as i32),
-    options: "",
-    description: "DEFLATE without a wrapper; optimal parsing from level 10",
-    for_size: "deflate:12",
-    for_build: "deflate:5",
-    decoding: &[Decoding::new(Algorithm::Deflate, raw_decoder)],
-};
-
-const LEVEL_DEFAULT: u8 = 9;
+pub(super) const LEVEL_DEFAULT: u8 = 9;
 
 /// zlib's full window, 32 KiB.
 pub(super) const WINDOW_LOG_MAX: u8 = 15;
 
-/// Levels of a thorough encoder.
 pub(super) const THOROUGH_LEVELS: [u8; 3] = [12, 11, 10];
 
-/// The lowest level that is much slower than others.
+/// Lowest level that is much slower than the others.
 const SLOW_LEVEL_MIN: u8 = 6;
 
 /// Settings of zlib streams.
@@ -54,8 +25,8 @@ pub struct ZlibSettings {
     pub level: u8,
     /// Base-2 logarithm of the window, 8 to 15.
     pub window_log: u8,
-    /// Strategies of the zlib encoder to try in turn, smallest result kept; empty: the encoder's
-    /// own choice.
+    /// Strategies of the zlib encoder to try in turn, keeping the smallest result; empty for the
+    /// encoder's choice.
     pub strategies: Vec<ZlibStrategy>,
 }
 
@@ -80,7 +51,7 @@ pub enum ZlibStrategy {
     Fixed,
 }
 
-/// Strategies as typed, the short name first; the long ones are those of mksquashfs.
+/// Names of strategies, the short one first; the long ones are those of mksquashfs.
 const STRATEGIES: [(&str, ZlibStrategy); 7] = [
     ("default", ZlibStrategy::Default),
     ("filtered", ZlibStrategy::Filtered),
@@ -92,7 +63,7 @@ const STRATEGIES: [(&str, ZlibStrategy); 7] = [
 ];
 
 impl ZlibSettings {
-    /// True if libdeflate can encode so: it has the full window only, and no strategies.
+    /// True if libdeflate supports the settings: it has the full window only, and no strategies.
     pub(super) fn is_full_window(&self) -> bool {
         self.window_log == WINDOW_LOG_MAX && self.strategies.is_empty()
     }
@@ -187,7 +158,7 @@ impl Settings for DeflateSettings {
     }
 }
 
-/// Bytes that libdeflate takes at a level, as measured.
+/// Memory of libdeflate at a level, as measured.
 fn memory(level: u8) -> u64 {
     match level {
         0..=9 => MIB,

@@ -2,35 +2,11 @@
 
 use std::fmt;
 
-use super::decoder;
-use crate::codec::{Codec, Decoding, MIB, Settings};
+use super::LZ4HC;
+use crate::codec::{MIB, Settings};
 use crate::dictionary::Dictionary;
 use crate::options::{Options, in_range};
 use crate::{Algorithm, SettingsError};
-
-pub(crate) static LZ4: Codec = Codec {
-    name: "lz4",
-    algorithms: &[Algorithm::Lz4],
-    levels: None,
-    default_level: None,
-    options: "acceleration=1..65537",
-    description: "LZ4, fast; packs and reads fastest of all",
-    for_size: "lz4",
-    for_build: "lz4",
-    decoding: &[Decoding { has_fast_prefix: true, ..Decoding::new(Algorithm::Lz4, decoder) }],
-};
-
-pub(crate) static LZ4HC: Codec = Codec {
-    name: "lz4hc",
-    algorithms: &[Algorithm::Lz4],
-    levels: Some(0..=12),
-    default_level: Some(LEVEL_MAX as i32),
-    options: "",
-    description: "LZ4, high compression; reads fastest of all",
-    for_size: "lz4hc:12",
-    for_build: "lz4hc:3",
-    decoding: &[],
-};
 
 pub(super) const LEVEL_MAX: u8 = 12;
 

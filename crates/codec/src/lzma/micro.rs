@@ -9,7 +9,6 @@ use super::decode::{Finish, Properties, RangeDecoder, State, Stop, Window};
 use super::{DAMAGED, TOO_SHORT, UNKNOWN_OPTIONS, stream_error};
 use crate::{DecodeError, Decoder};
 
-/// Decodes MicroLZMA blocks.
 pub(crate) struct Unmicro(State);
 
 impl Unmicro {
@@ -17,7 +16,7 @@ impl Unmicro {
         Unmicro(State::new())
     }
 
-    /// Decodes to exactly `dst`, and if `cut`, not what follows.
+    /// Decodes exactly `dst`; with `cut`, ignores what follows.
     fn decode<'a>(
         &mut self,
         src: &'a [u8],

@@ -1,9 +1,9 @@
-//! LZMA1 in the `.lzma` ("alone") container, as MicroLZMA and as device makers framed it, and the
-//! parts of liblzma that xz shares.
+//! LZMA1 in the `.lzma` ("alone") container, as MicroLZMA, and in vendors' framings, and the parts
+//! of liblzma that xz shares.
 //!
 //! A block is a 13-byte header (properties byte, dictionary length in 4 bytes, decoded length in 8
 //! bytes, all little-endian) and the LZMA1 stream. The header states the real length, so the
-//! encoder writes no end marker; the decoder takes both, and a header that leaves the length open
+//! encoder writes no end marker; the decoder accepts both, and also a header with an unknown length
 //! (all ones).
 
 #[cfg(feature = "xz")]
@@ -31,7 +31,6 @@ pub(crate) const UNKNOWN_OPTIONS: DecodeError = DecodeError::Corrupt("LZMA strea
 pub(crate) const DAMAGED: DecodeError = DecodeError::Corrupt("damaged LZMA stream");
 pub(crate) const TRAILING: DecodeError = DecodeError::Corrupt("bytes after the end of the LZMA stream");
 
-/// Decodes `.lzma` blocks.
 pub(crate) struct Unalone(State);
 
 impl Unalone {
@@ -39,8 +38,8 @@ impl Unalone {
         Unalone(State::new())
     }
 
-    /// Decodes the stream of a header whose length is `stated`, if it states one. If `prefix`,
-    /// stops as soon as `dst` is full.
+    /// Decodes the stream of a header, which may state a length. With `prefix`, stops as soon as
+    /// `dst` is full.
     fn decode(&mut self, block: &Block<'_>, dst: &mut [u8], prefix: bool) -> Result<usize, DecodeError> {
         self.0.reset(block.properties);
         let room = dst.len();
@@ -49,14 +48,14 @@ impl Unalone {
         let mut window = Window { dst, len: 0, limit, dict_len: reach(block.dict_len), cut };
         let mut rc = RangeDecoder::new(block.stream).map_err(stream_error)?;
         match self.0.decode(&mut rc, &mut window).map_err(|fault| match fault {
-            // A copy beyond the end of a destination that nothing was stated of.
+            // A copy beyond the end of a destination without a stated length.
             Fault::Overlong if block.len.is_none() => DecodeError::TooLong,
             fault => stream_error(fault),
         })? {
             Stop::Limit if cut => return Ok(limit),
             Stop::Marker if block.len.is_some() => return Err(DAMAGED),
             Stop::Marker => {}
-            // With its length stated, a stream may have an end marker or not.
+            // With a stated length, the end marker is optional.
             Stop::Limit if block.len.is_some() && rc.finish().map_err(stream_error)? != Finish::No => {
                 return if rc.is_at_end() { Ok(limit) } else { Err(TRAILING) };
             }
@@ -91,11 +90,9 @@ impl Decoder for Unalone {
     }
 }
 
-/// A block taken apart.
 struct Block<'a> {
     properties: Properties,
     dict_len: u32,
-    /// The decoded length, if stated.
     len: Option<u64>,
     stream: &'a [u8],
 }
@@ -117,7 +114,6 @@ impl Block<'_> {
     }
 }
 
-/// The error for a stream that ends with its block.
 fn stream_error(fault: Fault) -> DecodeError {
     match fault {
         Fault::Exhausted => TOO_SHORT,
@@ -125,11 +121,12 @@ fn stream_error(fault: Fault) -> DecodeError {
     }
 }
 
-/// Decodes a raw LZMA stream with each of the decoder's loops, on to a third of `room` bytes and
-/// then to all of them. `byte` holds lc, lp and pb as `.lzma` stores them. True if all loops end
-/// with the same outcome, bytes and model.
+/// Decodes a raw LZMA stream with each of the decoder's loops, up to a third of `room` bytes and
+/// then to all of them. `byte` contains lc, lp, and pb as `.lzma` stores them. True if all loops
+/// end with the same outcome, bytes, and model.
 ///
 /// # Panics
+///
 /// If a loop writes beyond its room.
 #[cfg(feature = "compare")]
 pub fn loops_agree(packed: &[u8], byte: u8, dict_len: usize, room: usize) -> bool {

@@ -1,4 +1,4 @@
-//! The codec `lzma`: LZMA1 in either framing that formats write, and in those that are only read.
+//! The codec `lzma`: LZMA1 in the two framings that formats write, and in those that are only read.
 
 use std::fmt;
 
@@ -29,7 +29,7 @@ pub(crate) static LZMA: Codec = Codec {
     ],
 };
 
-/// The smallest dictionary of LZMA1 (`LZMA_DICT_SIZE_MIN`).
+/// `LZMA_DICT_SIZE_MIN`.
 pub(super) const LZMA_DICT_LEN_MIN: u32 = 4096;
 
 /// Settings of LZMA1.
@@ -54,13 +54,12 @@ pub enum LzmaFraming {
     Micro,
 }
 
-/// Longest dictionary of levels 0 to 6 whose length is not given: an encoder needs twelve times as
-/// much memory.
+/// Longest default dictionary of levels 0 to 6: an encoder needs twelve times as much memory.
 const LOW_DICT_LEN_MAX: u32 = 2 << 20;
 
 impl LzmaSettings {
-    /// Returns the length of the dictionary of a level. Blocks of a fixed stored length may hold
-    /// more input than usual, which only the highest level looks for.
+    /// Returns the default dictionary of a level. Blocks of a fixed stored length may contain more
+    /// input than usual, which only the highest level uses.
     fn usual_dict_len(&self, lens: DictLens) -> u32 {
         match (self.preset, self.extreme) {
             (..=6, false) => lens.usual.min(LOW_DICT_LEN_MAX),
@@ -92,10 +91,8 @@ impl Settings for LzmaSettings {
         dict: Dictionary,
         dict_lens: DictLens,
     ) -> Result<(), SettingsError> {
-        self.framing = match algorithms.contains(&Algorithm::MicroLzma) {
-            true => LzmaFraming::Micro,
-            false => LzmaFraming::Alone,
-        };
+        self.framing =
+            if algorithms.contains(&Algorithm::MicroLzma) { LzmaFraming::Micro } else { LzmaFraming::Alone };
         let dict_lens = match self.framing {
             LzmaFraming::Micro => DictLens { usual: self.usual_dict_len(dict_lens), ..dict_lens },
             LzmaFraming::Alone => dict_lens,
@@ -125,7 +122,6 @@ impl Settings for LzmaSettings {
     }
 }
 
-/// Prints a codec with a preset of liblzma.
 pub(crate) fn print_preset(
     f: &mut fmt::Formatter<'_>,
     codec: &Codec,
@@ -135,8 +131,8 @@ pub(crate) fn print_preset(
     write!(f, "{}:{preset}{}", codec.name, if extreme { ",extreme" } else { "" })
 }
 
-/// Bytes that an encoder of liblzma takes: 7.5 (hash chains, presets 0 to 3) or 11.5 (binary trees)
-/// times the dictionary, as xz(1) has it.
+/// Memory of liblzma's encoder: 7.5 (hash chains, presets 0 to 3) or 11.5 (binary trees) times the
+/// dictionary, according to xz(1).
 pub(crate) fn encoder_memory(preset: u8, extreme: bool, dict_len: u32) -> u64 {
     let dict_len = u64::from(dict_len);
     let tables = if preset <= 3 && !extreme { dict_len * 15 / 2 } else { dict_len * 23 / 2 };

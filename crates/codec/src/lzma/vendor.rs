@@ -1,17 +1,15 @@
-//! LZMA1 as device makers framed it before formats had a framing for it: Squashfs 2 to 4 on
-//! routers, OpenRG's cramfs.
+//! Vendors' framings of LZMA1 from before formats defined one: Squashfs 2 to 4 on routers, OpenRG's
+//! cramfs.
 //!
-//! None of these has an end marker as a rule, and most state no length: the reader knows how long a
-//! block is, or takes what the input holds. Stated dictionaries are odd or far larger than a block,
-//! and nothing of them matters, since the output is the dictionary. How each looks is told at
-//! [`crate::Algorithm`].
+//! Usually they have no end marker, and most state no length: the reader knows the length of a
+//! block, or decodes all input. Stated dictionaries are odd or far larger than a block, and do not
+//! matter, since the output is the dictionary. [`crate::Algorithm`] describes each.
 
 use super::decode::{Fault, Finish, Properties, RangeDecoder, State, Stop, Window};
 use super::{DAMAGED, NO_HEADER, TOO_SHORT, TRAILING, stream_error};
 use crate::deflate::zlib_decoder;
 use crate::{DecodeError, Decoder};
 
-/// Header before a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Framing {
     /// Properties in one byte, a dictionary length in four.
@@ -22,16 +20,14 @@ pub(crate) enum Framing {
     PropsLen,
     /// `pb`, `lc`, `lp`, 0xff.
     PbLcLp,
-    /// Nothing: `lc` 0, `lp` 0, `pb` 2.
+    /// No header: `lc` 0, `lp` 0, `pb` 2.
     Bare,
     /// The 13 bytes of `.lzma`.
     Alone,
 }
 
-/// A block taken apart.
 struct Block<'a> {
     properties: Properties,
-    /// The decoded length, if stated.
     len: Option<u64>,
     stream: &'a [u8],
 }
@@ -69,7 +65,6 @@ impl Framing {
     }
 }
 
-/// Decodes blocks of one framing.
 pub(crate) struct Unvendor {
     state: State,
     framing: Framing,
@@ -80,7 +75,7 @@ impl Unvendor {
         Unvendor { state: State::new(), framing }
     }
 
-    /// If `prefix`, stops as soon as `dst` is full.
+    /// With `prefix`, stops as soon as `dst` is full.
     fn decode(&mut self, src: &[u8], dst: &mut [u8], prefix: bool) -> Result<usize, DecodeError> {
         if src.is_empty() {
             return Err(TOO_SHORT);
@@ -100,7 +95,7 @@ impl Unvendor {
             None => self.state.decode_to_end(&mut rc, &mut window),
         };
         let stop = stop.map_err(|fault| match fault {
-            // A copy beyond the end of a destination that nothing was stated of.
+            // A copy beyond the end of a destination without a stated length.
             Fault::Overlong if block.len.is_none() => DecodeError::TooLong,
             fault => stream_error(fault),
         })?;
@@ -144,8 +139,8 @@ impl Decoder for Unvendor {
     }
 }
 
-/// First byte of a zlib stream with a window of 32 KiB. As properties of LZMA it would have an
-/// `lc + lp` of 6.
+/// First byte of a zlib stream with a window of 32 KiB. As properties of LZMA it would have an `lc
+/// + lp` of 6.
 const ZLIB_FIRST: u8 = 0x78;
 
 /// Decodes sqlzma's blocks: `.lzma` or zlib, by their first byte.

@@ -1,7 +1,8 @@
-//! The match finder of the middle levels: places with equal hashes of four bytes, newest first.
+//! The match finder of the middle levels: positions with equal hashes of four bytes, newest first.
 //!
-//! Everything is kept modulo 64 KiB, links as the distance to the next older place, 0 for none. A
-//! head overtaken that way leads into places of other hashes; comparing the bytes sorts them out.
+//! Positions are stored modulo 64 KiB, links as the distance to the previous position, 0 without
+//! one. A head that was overtaken leads to positions of other hashes; the comparison of bytes
+//! excludes them.
 
 use super::finder::{Finder, Found};
 use super::format::{DISTANCE_MAX, PAIR_LEN, TRIPLE_LEN};
@@ -10,18 +11,17 @@ use crate::words::{common_len, load4, zeroed};
 const RING_LEN: usize = 1 << 16;
 const HEAD_LOG: u32 = 15;
 const TRIPLE_LOG: u32 = 15;
-/// Bytes a place must have before the end of the input to be searched and inserted.
+/// Bytes that a position must have before the end of the input to be searched and inserted.
 const TAIL_LEN: usize = 4;
 
-/// Places of the window by hash. Holds nothing that outlives [`Finder::reset`].
+/// Positions of the window by hash. [`Finder::reset`] clears all of it.
 pub(super) struct Chain {
-    /// Per hash of four bytes, the newest place.
+    /// By hash of four bytes, the newest position.
     heads: Box<[u16; 1 << HEAD_LOG]>,
-    /// Per hash of three bytes, the newest place.
+    /// By hash of three bytes, the newest position.
     triples: Box<[u16; 1 << TRIPLE_LOG]>,
-    /// Per place, the distance to the next older one of its hash.
+    /// By position, the distance to the previous one of its hash.
     links: Box<[u16; RING_LEN]>,
-    /// Most places compared in one search.
     depth_max: usize,
 }
 
@@ -30,7 +30,7 @@ impl Chain {
         Chain { heads: zeroed(), triples: zeroed(), links: zeroed(), depth_max }
     }
 
-    /// Inserts `at` without looking for matches.
+    /// Inserts `at` without searching for matches.
     #[inline(always)]
     pub(super) fn pass(&mut self, src: &[u8], at: usize) {
         if src.len() - at < TAIL_LEN {
@@ -44,8 +44,8 @@ impl Chain {
         self.links[at % RING_LEN] = if distance <= at.min(DISTANCE_MAX) { distance as u16 } else { 0 };
     }
 
-    /// Inserts `at` and shows `visit` its matches, ever longer and ever farther, from three bytes
-    /// on; stops at one of `len_nice` or more.
+    /// Inserts `at` and calls `visit` for its matches of three bytes and more, with increasing
+    /// length and distance; stops at one of `len_nice` or more.
     #[inline(always)]
     pub(super) fn search(&mut self, src: &[u8], at: usize, len_nice: usize, mut visit: impl FnMut(Found)) {
         let len_max = src.len() - at;
@@ -76,7 +76,7 @@ impl Chain {
         best = best.max(TRIPLE_LEN);
         for _ in 0..self.depth_max {
             let place = at - distance;
-            // Only a place whose bytes there are equal too can be better.
+            // A position can only be better if its bytes there are equal, too.
             if load4(src, place + best - TRIPLE_LEN) == load4(src, at + best - TRIPLE_LEN) {
                 let len = common_len(src, place, at, 0, len_max);
                 if len > best {
@@ -116,13 +116,11 @@ impl Finder for Chain {
     }
 }
 
-/// Hash of the four bytes of `word`.
 #[inline(always)]
 fn hash(word: u32) -> usize {
     (word.wrapping_mul(0x9e37_79b1) >> (u32::BITS - HEAD_LOG)) as usize
 }
 
-/// Hash of the first three bytes of `word`.
 #[inline(always)]
 fn hash3(word: u32) -> usize {
     ((word << 8).wrapping_mul(0x9e37_79b1) >> (u32::BITS - TRIPLE_LOG)) as usize

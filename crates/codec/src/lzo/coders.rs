@@ -9,7 +9,6 @@ impl Encoder for Compressor {
     }
 }
 
-/// Decodes LZO1X blocks.
 pub(super) struct Decompressor;
 
 impl Decoder for Decompressor {
@@ -22,7 +21,7 @@ impl Decoder for Decompressor {
     }
 }
 
-/// Drops the offsets: blocks are small, and a caller that names the block has said where.
+/// Drops the offsets: blocks are small, and the caller names the block.
 pub(super) fn decode_error(error: LzoError) -> DecodeError {
     match error {
         LzoError::OutputOverrun { .. } => DecodeError::TooLong,

@@ -1,9 +1,9 @@
 //! The LZO1X decoder.
 //!
 //! Checked on any input: it neither panics nor writes outside the output, and accepts a stream only
-//! if its last three bytes are the end marker. While much input and output is left it copies in
-//! fixed steps that may write past the end of what an instruction produces (later instructions
-//! overwrite that); near either end it copies exactly.
+//! if its last three bytes are the end marker. While much input and output is left, it copies in
+//! fixed steps that may write past the end of an instruction's output (later instructions overwrite
+//! that); near either end it copies exactly.
 
 use super::error::LzoError;
 use super::format::{
@@ -11,42 +11,36 @@ use super::format::{
     MIDDLE_LEN_MAX, MIDDLE_OPCODE, PAIR_LEN, RUN_LEN_MAX, SHORT_DISTANCE_MAX, SHORT_OPCODE, TRIPLE_LEN,
 };
 
-/// Input an instruction without extension bytes may read in the fast loop: 1 byte, 18 literals, and
-/// some to spare.
+/// Input that an instruction without extension bytes may read in the fast loop: 1 byte, 18
+/// literals, and some reserve.
 const INPUT_MARGIN: usize = 24;
-/// Output an instruction without extension bytes may write in the fast loop: 33 bytes in steps of
-/// 16, 4 literals.
+/// Output that an instruction without extension bytes may write in the fast loop: 33 bytes in steps
+/// of 16, 4 literals.
 const OUTPUT_MARGIN: usize = 64;
-/// Bytes copied at a time where there is room.
+/// Bytes copied at a time if there is space.
 const STEP: usize = 16;
-/// State after a run of four or more literals; states 0 to 3 count the literals a match carried.
+/// State after a run of four or more literals; states 0 to 3 count the literals of a match.
 const AFTER_RUN: usize = 4;
 
-/// State of the decoder between two instructions.
 #[derive(Clone, Copy)]
 struct Cursor {
-    /// Bytes of input read.
     read: usize,
-    /// Bytes of output written.
     written: usize,
-    /// Literals just before: 0 to 3, or [`AFTER_RUN`].
+    /// Preceding literals: 0 to 3, or [`AFTER_RUN`].
     state: usize,
 }
 
-/// A match instruction, read but not yet carried out.
 struct Match {
     distance: usize,
     len: usize,
-    /// Literals that follow it.
+    /// Number of literals that follow it.
     carried: usize,
 }
 
-/// Decodes one LZO1X stream and returns how many bytes it holds; the rest of `dst` has no defined
-/// content.
+/// Decodes one LZO1X stream, which must fill `src`, and returns the decoded length; the rest of
+/// `dst` has undefined contents.
 ///
-/// `src` must be the whole stream and nothing else.
-///
-/// Errors: every way in which a stream can be wrong, see [`LzoError`].
+/// Errors: every possible fault of a stream, see [`LzoError`].
 pub fn decompress(src: &[u8], dst: &mut [u8]) -> Result<usize, LzoError> {
     let mut cursor = first_instruction(src, dst, Excess::Fails)?;
     loop {
@@ -58,10 +52,10 @@ pub fn decompress(src: &[u8], dst: &mut [u8]) -> Result<usize, LzoError> {
     }
 }
 
-/// Decodes the beginning of one LZO1X stream until `dst` is full or the stream ends, and returns
-/// how many bytes that is. What follows is neither decoded nor checked.
+/// Decodes a prefix of one LZO1X stream until `dst` is full or the stream ends, and returns its
+/// length. The rest is neither decoded nor checked.
 ///
-/// Errors: as [`decompress`], for what was decoded.
+/// Errors: as [`decompress`], for the decoded part.
 pub fn decompress_prefix(src: &[u8], dst: &mut [u8]) -> Result<usize, LzoError> {
     let mut cursor = first_instruction(src, dst, Excess::IsCut)?;
     while cursor.written < dst.len() {
@@ -74,7 +68,6 @@ pub fn decompress_prefix(src: &[u8], dst: &mut [u8]) -> Result<usize, LzoError> 
     Ok(cursor.written)
 }
 
-/// Treatment of an instruction that makes more bytes than there is room for.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Excess {
     Fails,
@@ -82,7 +75,7 @@ enum Excess {
 }
 
 impl Excess {
-    /// Returns how many of `wanted` bytes the instruction at `at` is to make.
+    /// Returns the number of bytes, of `wanted`, that the instruction at `at` writes.
     fn within(self, room: usize, wanted: usize, at: usize) -> Result<usize, LzoError> {
         match self {
             Excess::Fails if wanted > room => Err(LzoError::OutputOverrun { at, wanted, room }),
@@ -91,7 +84,7 @@ impl Excess {
     }
 }
 
-/// Reads the literal run the first byte may announce.
+/// Reads the literal run that the first byte may announce.
 fn first_instruction(src: &[u8], dst: &mut [u8], excess: Excess) -> Result<Cursor, LzoError> {
     let start = Cursor { read: 0, written: 0, state: 0 };
     match src {
@@ -105,10 +98,10 @@ fn first_instruction(src: &[u8], dst: &mut [u8], excess: Excess) -> Result<Curso
     }
 }
 
-/// Decodes as long as an instruction of usual length can neither exhaust the input nor the output.
+/// Decodes instructions of usual length while they can exhaust neither input nor output.
 ///
-/// Stops before an instruction it leaves to [`decode_exactly`]: the end marker, or any for which
-/// room is short.
+/// Stops before an instruction that [`decode_exactly`] must decode: the end marker, or any without
+/// enough space.
 #[inline]
 fn decode_with_room(src: &[u8], dst: &mut [u8], cursor: Cursor) -> Result<Cursor, LzoError> {
     let Cursor { mut read, mut written, mut state } = cursor;
@@ -176,8 +169,8 @@ fn decode_with_room(src: &[u8], dst: &mut [u8], cursor: Cursor) -> Result<Cursor
     Ok(Cursor { read, written, state })
 }
 
-/// Copies the run of literals of the instruction at `read`, which [`INPUT_MARGIN`] bytes follow.
-/// Returns where the run begins in `src` and its length; none if room is short.
+/// Copies the run of literals of the instruction at `read`, which is followed by [`INPUT_MARGIN`]
+/// bytes. Returns the start of the run in `src` and its length; `None` without enough space.
 #[inline(always)]
 fn copy_run_with_room(src: &[u8], dst: &mut [u8], read: usize, written: usize) -> Option<(usize, usize)> {
     let head = src[read..].first_chunk::<INPUT_MARGIN>()?;
@@ -197,8 +190,8 @@ fn copy_run_with_room(src: &[u8], dst: &mut [u8], read: usize, written: usize) -
     Some((from, len))
 }
 
-/// Copies a match; may write up to [`STEP`] bytes past its end, for which the caller has made sure
-/// there is room.
+/// Copies a match; may write up to [`STEP`] bytes past its end, for which the caller ensures the
+/// space.
 #[inline]
 fn copy_match_with_room(dst: &mut [u8], at: usize, distance: usize, len: usize) {
     let from = at - distance;
@@ -220,7 +213,7 @@ fn copy_match_with_room(dst: &mut [u8], at: usize, distance: usize, len: usize) 
     }
 }
 
-/// Copies a match exactly, whether or not it overlaps itself.
+/// Copies a match exactly, including overlapping ones.
 #[inline]
 fn copy_match(dst: &mut [u8], at: usize, distance: usize, len: usize) {
     let from = at - distance;
@@ -234,8 +227,8 @@ fn copy_match(dst: &mut [u8], at: usize, distance: usize, len: usize) {
             dst[at + i] = dst[from + i];
         }
     } else {
-        // What lies between `from` and the end of the copy so far is periodic: copy ever longer
-        // pieces of it.
+        // The bytes between `from` and the end of the copy are periodic: copy ever longer pieces of
+        // them.
         let mut done = 0;
         while done < len {
             let piece = (distance + done).min(len - done);
@@ -288,8 +281,7 @@ fn decode_exactly(
     Ok(Some(Cursor { read: after + carried, written, state: carried }))
 }
 
-/// Reads the match instruction at `at` and the offset of what follows it; `None` if the input ends
-/// inside it.
+/// Reads the match instruction at `at` and the offset after it; `None` if the input ends inside it.
 fn read_match(src: &[u8], at: usize, opcode: u8, state: usize) -> Option<(Match, usize)> {
     let bits = usize::from(opcode);
     if !(FAR_OPCODE..SHORT_OPCODE).contains(&opcode) {
@@ -318,8 +310,8 @@ fn read_match(src: &[u8], at: usize, opcode: u8, state: usize) -> Option<(Match,
     Some((Match { distance, len, carried: operand & 3 }, start + 2))
 }
 
-/// Reads the extension bytes of a length: by how much it exceeds the greatest the instruction
-/// itself can say, and the offset of what follows; `None` if the input ends first.
+/// Reads the extension bytes of a length: its excess over the maximum of the instruction, and the
+/// offset after them; `None` if the input ends first.
 fn extension(src: &[u8], at: usize) -> Option<(usize, usize)> {
     let rest = src.get(at..)?;
     let zeros = rest.iter().position(|&byte| byte != 0)?;

@@ -1,7 +1,5 @@
-//! Writing LZO1X instructions.
-//!
-//! Knows how an instruction is spelled and when the output is full, nothing of how matches are
-//! chosen.
+//! Output of LZO1X instructions: encodes them and detects a full output, independent of the choice
+//! of matches.
 
 use super::format::{
     CARRIED_MAX, END_MARKER, FAR_LEN_MAX, FAR_OPCODE, FIRST_RUN_BIAS, FIRST_RUN_MAX, MIDDLE_DISTANCE_MAX,
@@ -9,18 +7,17 @@ use super::format::{
     TRIPLE_DISTANCE_MAX, TRIPLE_LEN, extension_len,
 };
 
-/// Literals copied in one step where there is room.
+/// Literals copied in one step if there is space.
 const STEP: usize = 16;
 
-/// An output being filled. Every method returns `None` when the output is too small, after which it
-/// is of no use.
+/// An output being filled. Every method returns `None` if the output is too small, after which it
+/// is invalid.
 pub(super) struct Emitter<'a> {
     dst: &'a mut [u8],
     written: usize,
 }
 
 impl<'a> Emitter<'a> {
-    /// Starts a stream at the start of `dst`.
     pub(super) fn new(dst: &'a mut [u8]) -> Self {
         Emitter { dst, written: 0 }
     }
@@ -31,7 +28,7 @@ impl<'a> Emitter<'a> {
         if self.written == 0 {
             self.first_run_header(len)?;
         } else if len <= CARRIED_MAX {
-            // Every match instruction ends in two bytes of which the first has room for this.
+            // The first of the last two bytes of every match instruction has bits for this.
             self.dst[self.written - 2] |= len as u8;
         } else {
             self.run_header(len)?;
@@ -48,7 +45,7 @@ impl<'a> Emitter<'a> {
         Some(())
     }
 
-    /// Writes a match that `run` literals precede since the last one; 2 is a permitted `len` only
+    /// Writes a match preceded by `run` literals since the last one; `len` 2 is only permitted
     /// within [`super::format::PAIR_DISTANCE_MAX`] and after 1 to 3 literals.
     #[inline(always)]
     pub(super) fn matched(&mut self, distance: usize, len: usize, run: usize) -> Option<()> {
@@ -79,7 +76,6 @@ impl<'a> Emitter<'a> {
         self.put([low, high])
     }
 
-    /// Ends the stream and returns its length in bytes.
     pub(super) fn finish(mut self) -> Option<usize> {
         self.put(END_MARKER)?;
         Some(self.written)
@@ -104,7 +100,7 @@ impl<'a> Emitter<'a> {
         self.extension(len - RUN_LEN_MAX)
     }
 
-    /// Writes the extension bytes of a length that exceeds its greatest by `excess`, 1 or more.
+    /// Writes the extension bytes of a length that exceeds its maximum by `excess`, 1 or more.
     #[cold]
     #[inline(never)]
     fn extension(&mut self, excess: usize) -> Option<()> {

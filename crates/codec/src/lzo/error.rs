@@ -3,13 +3,13 @@
 use std::error::Error;
 use std::fmt;
 
-/// Why a stream was refused. Every `at` is an offset in bytes from the start of the compressed
-/// stream.
+/// Reason why a stream was refused. Every `at` is an offset in bytes from the start of the
+/// compressed stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LzoError {
     /// The stream ends inside the instruction that starts at `at`.
     InputOverrun {
-        /// Offset of the instruction that is cut short.
+        /// Offset of the truncated instruction.
         at: usize,
     },
     /// The stream ends between two instructions, without the end marker `11 00 00`.
@@ -21,7 +21,7 @@ pub enum LzoError {
     OutputOverrun {
         /// Offset of the instruction.
         at: usize,
-        /// Bytes the instruction wants to write.
+        /// Bytes that the instruction would write.
         wanted: usize,
         /// Bytes left in the output.
         room: usize,
@@ -30,12 +30,12 @@ pub enum LzoError {
     LookbehindOverrun {
         /// Offset of the instruction.
         at: usize,
-        /// Distance back the instruction asks for, in bytes.
+        /// Distance of the copy, in bytes.
         distance: usize,
-        /// Bytes decoded so far, the greatest distance allowed.
+        /// Bytes decoded so far, the maximum distance.
         decoded: usize,
     },
-    /// The end marker at `at` carries a length other than the 3 it must have.
+    /// The end marker at `at` has a length other than 3.
     BadEndMarker {
         /// Offset of the marker.
         at: usize,

@@ -1,24 +1,24 @@
-//! The fast encoders: one table of recent places, the first match found is taken.
+//! The fast encoders: one table of recent positions, and the first match found is taken.
 //!
-//! Searches ever more sparsely the longer it finds nothing, so that incompressible input costs
-//! little. Places are kept modulo 64 KiB: an entry overtaken that way names a wrong place, which
-//! the comparison of the bytes reveals.
+//! The search becomes ever sparser while it finds nothing, so that incompressible input costs
+//! little. Positions are stored modulo 64 KiB: an overtaken entry contains a wrong position, which
+//! the comparison of bytes detects.
 
 use super::emit::Emitter;
 use super::format::DISTANCE_MAX;
 use crate::words::{common_len, load4, load8};
 
-/// Shortest match looked for.
 const MATCH_LEN_MIN: usize = 4;
-/// Bytes at the end where no search starts, so that words can be read there.
+/// Bytes at the end where no search starts, so that words can be loaded there.
 const TAIL_LEN: usize = 8;
-/// Base-2 logarithm of the literals after which the search strides one byte further each time.
+/// Logarithm of the literals after which the stride of the search increases by one.
 const STRIDE_LOG: u32 = 5;
 
-/// Encodes `src` whole; `None` if `dst` is too small. `table` is scratch of any content.
+/// Encodes `src` completely; `None` if `dst` is too small. `table` is scratch memory with any
+/// contents.
 ///
-/// Places are found by `HASHED_LEN` bytes, 4 to 8: the more, the fewer and longer the matches, and
-/// the faster.
+/// Positions are hashed by `HASHED_LEN` bytes, 4 to 8: with more, matches are fewer and longer, and
+/// encoding is faster.
 pub(super) fn compress<const SLOTS: usize, const HASHED_LEN: u32>(
     table: &mut [u16; SLOTS],
     src: &[u8],
@@ -27,9 +27,9 @@ pub(super) fn compress<const SLOTS: usize, const HASHED_LEN: u32>(
     let mut out = Emitter::new(dst);
     table.fill(0);
     let limit = src.len().saturating_sub(TAIL_LEN);
-    // Literals not yet written start here.
+    // Start of the pending literals.
     let mut anchor = 0;
-    // Position 0 is in the table already: its entry is what an empty slot says.
+    // Position 0 is in the table already: it is the value of an empty slot.
     let mut at = 1;
     'search: while at < limit {
         let words = load8(src, at);
@@ -63,7 +63,7 @@ pub(super) fn compress<const SLOTS: usize, const HASHED_LEN: u32>(
     out.finish()
 }
 
-/// Returns the slot of a place that starts with `words` in a table of `SLOTS`, a power of two.
+/// Returns the slot of a position that starts with `words` in a table of `SLOTS`, a power of two.
 #[inline(always)]
 fn slot_of<const SLOTS: usize, const HASHED_LEN: u32>(words: u64) -> usize {
     let hashed = words << (u64::BITS - 8 * HASHED_LEN);

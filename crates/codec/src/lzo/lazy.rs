@@ -1,6 +1,5 @@
-//! The middle encoder: takes the match of a place unless the next place has a better one.
-//!
-//! Better is what saves more bytes, by the true cost of the instruction, not what is longer.
+//! The middle encoder: takes the match of a position unless the next position has a better one,
+//! which saves more bytes by the true cost of the instruction.
 
 use super::chain::Chain;
 use super::emit::Emitter;
@@ -9,25 +8,23 @@ use super::format::{
     FAR_LEN_MAX, MIDDLE_DISTANCE_MAX, MIDDLE_LEN_MAX, SHORT_DISTANCE_MAX, SHORT_LEN_MAX, extension_len,
 };
 
-/// Scratch of the encoder and its effort.
 pub(super) struct Lazy {
     chain: Chain,
-    /// At a match of this length the search at a place ends.
+    /// Length of a match that ends the search at a position.
     nice_len: usize,
-    /// A match that saves this much is taken without a look at the next place.
+    /// Saving at which a match is taken without a search at the next position.
     good_enough: usize,
 }
 
-/// The match of a place that saves the most.
 #[derive(Clone, Copy, Default)]
 struct Choice {
-    /// Bytes the match saves over literals.
+    /// Bytes that the match saves over literals.
     saved: usize,
     len: usize,
     distance: usize,
 }
 
-/// Bytes of the instruction for a match of three bytes or more.
+/// Length of the instruction for a match of three bytes or more.
 #[inline(always)]
 fn cost(len: usize, distance: usize) -> usize {
     if len <= SHORT_LEN_MAX && distance <= SHORT_DISTANCE_MAX {
@@ -42,7 +39,7 @@ impl Lazy {
         Lazy { chain: Chain::new(depth_max), nice_len, good_enough }
     }
 
-    /// Inserts the place `at` and chooses among its matches.
+    /// Inserts the position `at` and chooses among its matches.
     #[inline(always)]
     fn search(&mut self, src: &[u8], at: usize) -> Choice {
         let mut best = Choice::default();
@@ -55,7 +52,7 @@ impl Lazy {
         best
     }
 
-    /// Encodes `src` whole; `None` if `dst` is too small.
+    /// Encodes `src` completely; `None` if `dst` is too small.
     pub(super) fn compress(&mut self, src: &[u8], dst: &mut [u8]) -> Option<usize> {
         self.chain.reset();
         let mut out = Emitter::new(dst);

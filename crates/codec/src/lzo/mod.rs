@@ -1,10 +1,9 @@
-//! LZO1X, encoder and decoder, written from the description of the format in the Linux kernel
+//! LZO1X encoder and decoder, written from the description of the format in the Linux kernel
 //! (Documentation/staging/lzo.rst).
 //!
-//! Owns the format; every stream is of version 0, raw, without header, and ends in the end marker.
-//! An encoder gives the same bytes for the same input whatever it has encoded before. Does not know
-//! the length of what it decodes (the container does) and neither reads nor writes version 1
-//! (LZO-RLE).
+//! Owns the format; every stream is of version 0, raw, without header, and ends with the end
+//! marker. An encoder yields the same bytes for the same input regardless of earlier inputs.
+//! Containers provide the decoded length; version 1 (LZO-RLE) is neither read nor written.
 
 #![forbid(unsafe_code)]
 
@@ -35,12 +34,13 @@ use lazy::Lazy;
 use optimal::Optimal;
 use tree::Tree;
 
-/// An LZO1X encoder with the scratch it uses for one block after another.
+/// An LZO1X encoder with scratch memory that is reused for each block.
 pub struct Compressor {
     method: Method,
 }
 
-/// Ways to seek and choose matches; the fast ones with the logarithm of their table's length.
+/// Methods of finding and choosing matches; the fast ones with the logarithm of their table's
+/// length.
 enum Method {
     Fast12(Box<[u16; 1 << 12]>),
     Fast13(Box<[u16; 1 << 13]>),
@@ -52,13 +52,13 @@ enum Method {
 }
 
 impl Compressor {
-    /// An encoder of the given variant; `level` matters only to [`LzoVariant::X999`], where less
-    /// than 1 means 1 and more than 9 means 9.
+    /// Returns an encoder of the given variant; `level` matters only to [`LzoVariant::X999`], and
+    /// is clamped to 1 to 9.
     ///
-    /// The fast variants differ in the size of their table of places, which is not the one their
-    /// names give for other encoders; [`LzoVariant::X1_15`] also seeks shorter matches than the
-    /// rest. The levels differ in how they choose matches, 1 to 5 with a look at the next place, 6
-    /// to 9 for the shortest stream, and in how many places they compare.
+    /// The fast variants differ in the size of their table of positions, which differs from that of
+    /// other encoders with these names; [`LzoVariant::X1_15`] also searches shorter matches than
+    /// the others. The levels differ in the choice of matches, 1 to 5 with a search at the next
+    /// position, 6 to 9 for the shortest stream, and in the number of positions compared.
     pub fn new(variant: LzoVariant, level: u8) -> Self {
         let method = match variant {
             LzoVariant::X1_11 => Method::Fast12(zeroed()),
@@ -71,7 +71,7 @@ impl Compressor {
     }
 
     /// Encodes `src` as one stream at the start of `dst` and returns its length in bytes, `None` if
-    /// `dst` is too small for it (its content is undefined then).
+    /// `dst` is too small (its contents are then undefined).
     pub fn compress(&mut self, src: &[u8], dst: &mut [u8]) -> Option<usize> {
         match &mut self.method {
             Method::Fast12(table) => greedy::compress::<_, 5>(table, src, dst),
@@ -85,8 +85,8 @@ impl Compressor {
     }
 }
 
-/// The levels: length of a match to be content with, places to compare, and for the lazy ones the
-/// saving at which they do not look further.
+/// The levels: length of a match that ends the search, positions to compare, and for the lazy ones
+/// the sufficient saving.
 fn dense_method(level: u8) -> Method {
     let lazy = |nice_len, depth_max, good_enough| Method::Lazy(Lazy::new(nice_len, depth_max, good_enough));
     let chain = |nice_len, depth| Method::OptimalChain(Box::new(Optimal::new(nice_len, Chain::new(depth))));

@@ -1,9 +1,9 @@
-//! The dense encoder: of all ways to say the input in matches and literals, the shortest.
+//! The dense encoder: the shortest sequence of matches and literals.
 //!
 //! Every cost in LZO1X is a whole number of bytes that depends, besides the match itself, only on
-//! the literals just before, so one pass forward finds the least: for each place the cheapest match
-//! that ends there, and from those the cheapest run of literals. Of equally long ways the one of
-//! fewer instructions wins, as it decodes faster.
+//! the preceding literals, so one pass finds the minimum: for each position the cheapest match that
+//! ends there, and from those the cheapest run of literals. Of equally long paths the one with
+//! fewer instructions is chosen, as it decodes faster.
 
 use super::emit::Emitter;
 use super::finder::{Finder, Found};
@@ -13,23 +13,22 @@ use super::format::{
 };
 use crate::words::{common_len, zeroed};
 
-/// Places decided upon at a time.
+/// Positions decided at a time.
 const SEGMENT_LEN: usize = 1 << 15;
 /// Cost of one byte of output.
 const BYTE: u32 = 64;
-/// Cost of one instruction besides its bytes.
+/// Additional cost of one instruction.
 const INSTRUCTION: u32 = 1;
-/// By how many bytes a long match is tried shorter than it is; shorter yet has hardly ever been of
-/// use.
+/// Maximum number of bytes by which a long match is shortened; more has hardly ever been useful.
 const SHORTENED_MAX: usize = 7;
 /// More than any cost within a segment.
 const UNREACHED: u32 = u32::MAX / 2;
-/// Cost of a segment's start; leaves room for the literals carried over to it.
+/// Cost of a segment's start, with room for the literals carried over to it.
 const START: u32 = BYTE * 4;
-/// Bit at which an arrival by a pair keeps its run, as the distance needs only the bits below.
+/// Shift of the run in an arrival by a pair, as the distance needs only the lower bits.
 const PAIR_RUN_SHIFT: u32 = 12;
 
-/// The cheapest match that ends at a place.
+/// The cheapest match that ends at a position.
 #[derive(Clone, Copy)]
 struct Arrival {
     cost: u32,
@@ -49,29 +48,28 @@ struct Step {
     len: usize,
 }
 
-/// Scratch of the encoder and its effort.
 pub(super) struct Optimal<F> {
     finder: F,
-    /// Per two bytes, the newest place that has them, modulo 64 KiB.
+    /// By two bytes, the newest position with them, modulo 64 KiB.
     pairs: Box<[u16; 1 << 16]>,
     found: Vec<Found>,
     arrivals: Vec<Arrival>,
-    /// Per place of the segment, the literals that end there in the cheapest way to it, as far as
-    /// in the segment.
+    /// By position of the segment, the literals at the end of the cheapest path to it, within the
+    /// segment.
     runs: Vec<u16>,
     steps: Vec<Step>,
-    /// A match of this length is taken without asking what else could be.
+    /// Minimum length of a match that ends the search.
     nice_len: usize,
 }
 
-/// The cheapest ways to the place a segment has come to, by the literals they end in.
+/// The cheapest paths to the current position of a segment, by the literals at their end.
 struct Reached {
-    /// The cheapest match that ended here, one, two and three places ago.
+    /// The cheapest match that ended here, and one, two, and three positions ago.
     matched: [u32; CARRIED_MAX + 1],
-    /// The cheapest way that ends in four literals or more.
+    /// The cheapest path that ends in four literals or more.
     long: u32,
     long_run: usize,
-    /// Length at which the long run next needs an extension byte.
+    /// Length at which the long run needs another extension byte.
     longer_at: usize,
 }
 
@@ -97,7 +95,6 @@ impl Reached {
         reached
     }
 
-    /// Goes one place further, to where the cheapest match arrives at `cost`.
     #[inline(always)]
     fn advance(&mut self, cost: u32) {
         let [zero, one, two, three] = self.matched;
@@ -116,7 +113,6 @@ impl Reached {
         self.matched = [cost, zero, one, two];
     }
 
-    /// The cheapest way that ends in one to three literals.
     #[inline(always)]
     fn short(&self) -> (u32, usize) {
         let [_, one, two, three] = self.matched;
@@ -130,7 +126,6 @@ impl Reached {
         best
     }
 
-    /// The cheapest way of all.
     #[inline(always)]
     fn best(&self, short: (u32, usize)) -> (u32, usize) {
         let mut best = (self.matched[0], 0);
@@ -157,7 +152,7 @@ impl<F: Finder> Optimal<F> {
         }
     }
 
-    /// Encodes `src` whole; `None` if `dst` is too small.
+    /// Encodes `src` completely; `None` if `dst` is too small.
     pub(super) fn compress(&mut self, src: &[u8], dst: &mut [u8]) -> Option<usize> {
         self.finder.reset();
         self.pairs.fill(0);
@@ -186,9 +181,9 @@ impl<F: Finder> Optimal<F> {
         out.finish()
     }
 
-    /// Decides how to say what starts at `start`, where `pending` literals wait to be written:
-    /// leaves the steps, last first, and returns how far they go together with the match to take
-    /// there, if it ends on a nice one.
+    /// Decides the encoding of a segment at `start`, with `pending` literals before it: collects
+    /// the steps, last first, and returns their total length, and the match to take after them if
+    /// the segment ends at a long one.
     fn decide(&mut self, src: &[u8], start: usize, pending: usize) -> (usize, Option<Found>) {
         let segment_len = SEGMENT_LEN.min(src.len() - start);
         if self.arrivals.len() <= segment_len {
@@ -222,8 +217,8 @@ impl<F: Finder> Optimal<F> {
         (start + at, nice)
     }
 
-    /// Inserts the place `at`, leaves its matches in `found`, and returns the distance of the
-    /// nearest match of two bytes if a pair can say it, else 0.
+    /// Inserts the position `at`, collects its matches in `found`, and returns the distance of the
+    /// nearest match of two bytes if a pair can encode it, else 0.
     #[inline]
     fn find(&mut self, src: &[u8], at: usize) -> usize {
         self.finder.insert(src, at, self.nice_len, &mut self.found);
@@ -232,8 +227,8 @@ impl<F: Finder> Optimal<F> {
         if is_near && src[at - distance..at - distance + 2] == src[at..at + 2] { distance } else { 0 }
     }
 
-    /// Makes `at` the newest place of its two bytes and returns the distance modulo 64 KiB of the
-    /// newest before.
+    /// Makes `at` the newest position of its two bytes and returns the distance, modulo 64 KiB, of
+    /// the previous one.
     #[inline]
     fn meet_pair(&mut self, src: &[u8], at: usize) -> usize {
         let Some(two) = src.get(at..).and_then(|rest| rest.first_chunk::<2>()) else { return 0 };
@@ -243,7 +238,7 @@ impl<F: Finder> Optimal<F> {
         distance
     }
 
-    /// Offers every match found at place `at` of the segment to the places where it can end.
+    /// Offers every match found at position `at` of the segment to the positions where it can end.
     #[inline]
     fn relax(
         &mut self,
@@ -290,7 +285,7 @@ impl<F: Finder> Optimal<F> {
         }
     }
 
-    /// Follows the cheapest way back from place `at` of the segment.
+    /// Follows the cheapest path back from position `at` of the segment.
     fn trace(&mut self, mut at: usize, pending: usize) {
         self.steps.clear();
         at -= usize::from(self.runs[at]);
@@ -314,7 +309,7 @@ impl<F: Finder> Optimal<F> {
     }
 }
 
-/// Offers one match to the places `from` to `to` ahead.
+/// Offers one match to the positions `from` to `to`.
 #[inline(always)]
 fn offer(arrivals: &mut [Arrival], from: usize, to: usize, distance: usize, cost: u32) {
     if from > to {
@@ -327,7 +322,7 @@ fn offer(arrivals: &mut [Arrival], from: usize, to: usize, distance: usize, cost
     }
 }
 
-/// Writes one step whose literals start at `anchor` and returns where the next one starts.
+/// Writes one step whose literals start at `anchor` and returns the start of the next one.
 #[inline]
 fn put(out: &mut Emitter<'_>, src: &[u8], anchor: usize, step: Step) -> Option<usize> {
     if step.run != 0 {

@@ -1,8 +1,8 @@
-//! LZO1X as btrfs stores it (`fs/btrfs/lzo.c` of Linux describes the layout).
+//! LZO1X as stored by btrfs (layout in `fs/btrfs/lzo.c` of Linux).
 //!
-//! A 32-bit little-endian length of all stored bytes, itself included, then segments: a 32-bit
+//! A 32-bit little-endian length of all stored bytes, including itself, then segments: a 32-bit
 //! length and a stream, which decodes to one sector, the last one to at most that. The length of a
-//! segment does not cross a sector of the stored bytes: where fewer than four bytes of a sector are
+//! segment does not cross a sector of the stored bytes: if fewer than four bytes of a sector are
 //! left, the segment begins in the next.
 
 use super::coders::decode_error;
@@ -10,12 +10,11 @@ use super::decode;
 use crate::coders::completed;
 use crate::{DecodeError, Decoder};
 
-/// Bytes of a length.
 const LEN_LEN: usize = 4;
 /// Shortest and longest sectors of btrfs, in bytes.
 const SECTOR_LENS: std::ops::RangeInclusive<usize> = 2 << 10..=64 << 10;
 
-/// Decodes the segments of an extent; the first one tells the length of a sector.
+/// Decodes the segments of an extent; the first one determines the length of a sector.
 pub(super) struct Sectors;
 
 impl Decoder for Sectors {
@@ -35,13 +34,15 @@ fn word(src: &[u8], at: usize) -> Result<usize, DecodeError> {
     Ok(u32::from_le_bytes(*len) as usize)
 }
 
-/// Decodes segments until `dst` is full or they end; returns how many bytes that is.
+/// Decodes segments until `dst` is full or they end; returns the decoded length.
 fn segments(src: &[u8], dst: &mut [u8]) -> Result<usize, DecodeError> {
     let end = word(src, 0)?;
     if end > src.len() || end < LEN_LEN {
         return Err(DecodeError::Corrupt("length of the LZO segments beyond the stored bytes"));
     }
-    let (mut read, mut written, mut sector_len) = (LEN_LEN, 0, None);
+    let mut read = LEN_LEN;
+    let mut written = 0;
+    let mut sector_len = None;
     while read < end && written < dst.len() {
         if let Some(sector_len) = sector_len {
             let left = sector_len - read % sector_len;

@@ -49,7 +49,7 @@ pub enum LzoVariant {
     X999,
 }
 
-/// Variants as typed, the short name first; the long ones are those of mksquashfs.
+/// Names of variants, the short one first; the long ones are those of mksquashfs.
 const VARIANTS: [(&str, LzoVariant); 10] = [
     ("1", LzoVariant::X1),
     ("1_11", LzoVariant::X1_11),

@@ -1,11 +1,11 @@
 //! The match finder of the dense levels: binary search trees over the window, one per hash of four
-//! bytes, and the newest place per hash of three.
+//! bytes, and the newest position per hash of three.
 //!
-//! A tree is sorted by what follows each place and, towards its leaves, by age, so that the path to
-//! the place being inserted meets every longest match of each distance in turn. Inserting a place
-//! makes it the root and splits the tree along that path. Links are the distance from a place to an
-//! older one, 0 for none, in a ring of 64 KiB of places: no link reaches beyond the window, so none
-//! can name a place the ring has already given away.
+//! A tree is sorted by the bytes at each position and, towards its leaves, by age, so that the path
+//! to the position being inserted visits every longest match of each distance in turn. Inserting a
+//! position makes it the root and splits the tree along that path. Links are the distance from a
+//! position to an older one, 0 without one, in a ring of 64 KiB of positions: no link reaches
+//! beyond the window, so none can refer to a position that the ring has reused.
 
 use super::finder::{Finder, Found};
 use super::format::{DISTANCE_MAX, PAIR_LEN, TRIPLE_LEN};
@@ -14,22 +14,21 @@ use crate::words::{common_len, load4, zeroed};
 const RING_LEN: usize = 1 << 16;
 const HEAD_LOG: u32 = 15;
 const TRIPLE_LOG: u32 = 16;
-/// Bytes a place must have before the end of the input to be searched and inserted.
+/// Bytes that a position must have before the end of the input to be searched and inserted.
 const TAIL_LEN: usize = 4;
 
-/// Places of the window in search order. Holds nothing that outlives [`Finder::reset`].
+/// Positions of the window in search order. [`Finder::reset`] clears all of it.
 pub(super) struct Tree {
-    /// Per hash, one more than the newest place, modulo 2^32; 0 for none.
+    /// By hash, one more than the newest position, modulo 2^32; 0 without one.
     heads: Box<[u32; 1 << HEAD_LOG]>,
-    /// Per hash of three bytes, the newest place modulo 64 KiB.
+    /// By hash of three bytes, the newest position modulo 64 KiB.
     triples: Box<[u16; 1 << TRIPLE_LOG]>,
-    /// Per place modulo the ring: the way to what sorts before it and what sorts after it.
+    /// By position modulo the ring: the links to smaller and to greater strings.
     links: Box<[[u16; 2]; RING_LEN]>,
-    /// Most places compared in one search.
     depth_max: usize,
 }
 
-/// One link: whose it is, and on which side.
+/// A link: its owner, and its side.
 #[derive(Clone, Copy)]
 struct Link {
     owner: usize,
@@ -41,7 +40,7 @@ impl Tree {
         Tree { heads: zeroed(), triples: zeroed(), links: zeroed(), depth_max }
     }
 
-    /// Inserts `at` and shows `visit` its matches, ever longer and ever farther.
+    /// Inserts `at` and calls `visit` for its matches, with increasing length and distance.
     #[inline]
     fn search(&mut self, src: &[u8], at: usize, len_max: usize, mut visit: impl FnMut(Found)) {
         let len_max = len_max.min(src.len() - at);
@@ -76,7 +75,7 @@ impl Tree {
                 visit(Found { len, distance });
             }
             if len == len_max {
-                // What follows cannot be told apart: `at` takes the older place's part in the tree.
+                // The strings are indistinguishable: `at` replaces the older position in the tree.
                 self.set(before, place, children[0]);
                 self.set(after, place, children[1]);
                 return;
@@ -101,7 +100,7 @@ impl Tree {
         self.links[after.owner % RING_LEN][after.side] = 0;
     }
 
-    /// Points `link` to the place that `child` is from `place`.
+    /// Points `link` to the position that `child` is from `place`.
     #[inline]
     fn set(&mut self, link: Link, place: usize, child: u16) {
         let distance = link.owner - place + usize::from(child);
@@ -128,13 +127,11 @@ impl Finder for Tree {
     }
 }
 
-/// Hash of the four bytes of `word`.
 #[inline(always)]
 fn hash(word: u32) -> usize {
     (word.wrapping_mul(0x9e37_79b1) >> (u32::BITS - HEAD_LOG)) as usize
 }
 
-/// Hash of the first three bytes of `word`.
 #[inline(always)]
 fn hash3(word: u32) -> usize {
     ((word << 8).wrapping_mul(0x9e37_79b1) >> (u32::BITS - TRIPLE_LOG)) as usize

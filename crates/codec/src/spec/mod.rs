@@ -1,11 +1,10 @@
-//! Codecs as typed: `NAME[:LEVEL][,KEY=VALUE...]`, for example
+//! Specs of codecs: `NAME[:LEVEL][,KEY=VALUE...]`, for example
 //! `gzip:9,window=15,strategy=default+rle`, `xz:6,dict=75%,bcj=x86+arm64,extreme`, `lzo,variant=1`,
 //! `lz4hc`, `none`.
 //!
-//! A spec is checked as it is parsed, except for what depends on the format: its algorithms (`lzma`
-//! is LZMA1 in one framing here and in another there), and the length of a dictionary. That is
-//! settled when the format asks for the settings. What a format's header can record of it is the
-//! format's concern.
+//! A spec is checked when it is parsed, except for what depends on the format: its algorithms (the
+//! framing of `lzma` differs by format), and the length of a dictionary. Those are resolved when
+//! the format requests the settings. The format decides what its header can record of them.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -19,27 +18,28 @@ use crate::options::{Options, quoted};
 use crate::table::CODECS;
 use crate::{Algorithm, CodecSettings, SettingsError};
 
-/// A codec with its options, before the format and its block length are known. Displays as it can
-/// be typed.
+/// A codec with its options, before the format and its block length are known. Displays in the
+/// syntax of specs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CodecSpec {
-    /// `None` if blocks are to be stored.
+    /// `None` for uncompressed blocks.
     typed: Option<Typed>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Typed {
-    /// The settings, in which all that depends on the format is provisional.
+    /// Settings, provisional where they depend on the format.
     settings: CodecSettings,
     dict: Dictionary,
 }
 
 impl CodecSpec {
-    /// Returns the settings in a format that has these algorithms; None for `none`.
+    /// Returns the settings for a format with these algorithms; `None` for `none`.
     ///
     /// # Errors
-    /// The format has no algorithm of this codec, or the dictionary is longer than it allows or of
-    /// a length that LZMA headers cannot express.
+    ///
+    /// The format has no algorithm of this codec, or the dictionary is longer than permitted or not
+    /// representable in LZMA headers.
     pub fn resolve(
         &self,
         algorithms: &[Algorithm],
@@ -61,7 +61,6 @@ impl CodecSpec {
     }
 }
 
-/// The names of the codecs that a format `has`, and `none`.
 fn names(has: impl Fn(&Codec) -> bool) -> String {
     let known = CODECS.iter().filter(|codec| has(codec)).map(|codec| codec.name);
     known.chain(["none"]).collect::<Vec<_>>().join(", ")
@@ -119,8 +118,8 @@ impl fmt::Display for CodecSpec {
     }
 }
 
-/// Completes a codec as typed, or two joined by `+`: a name without level and options gets those
-/// that the goal means. Goals without a choice of their own leave the codec's defaults.
+/// Completes the spec of a codec, or of two joined by `+`: a name without level and options gets
+/// those of the goal. Goals without a choice leave the codec's defaults.
 pub fn codec_for_goal(typed: &str, goal: Goal) -> Cow<'_, str> {
     let meant = |name| match goal {
         Goal::Size => Codec::by_name(name).map(|(codec, _)| codec.for_size),

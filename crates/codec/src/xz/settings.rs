@@ -2,24 +2,12 @@
 
 use std::fmt;
 
-use super::decoder;
-use crate::codec::{Codec, Decoding, Settings};
+use super::XZ;
+use crate::codec::Settings;
 use crate::dictionary::{DictLens, Dictionary, PROVISIONAL_DICT_LEN, check_dict_len};
 use crate::lzma::{encoder_memory, print_preset};
 use crate::options::{Options, names, print_names};
 use crate::{Algorithm, BranchFilter, SettingsError};
-
-pub(crate) static XZ: Codec = Codec {
-    name: "xz",
-    algorithms: &[Algorithm::Xz],
-    levels: Some(0..=9),
-    default_level: Some(6),
-    options: "extreme, dict=SIZE|PERCENT%, bcj=auto|x86+powerpc+ia64+arm+armthumb+sparc+arm64+riscv",
-    description: "LZMA2; smallest images, slowest to read",
-    for_size: "xz:9,extreme,bcj=auto",
-    for_build: "xz:1",
-    decoding: &[Decoding::new(Algorithm::Xz, decoder)],
-};
 
 /// The smallest dictionary: readers prepare `max(block, 8 KiB)`, and mksquashfs writes none below
 /// it.
@@ -89,7 +77,7 @@ impl Settings for XzSettings {
     }
 }
 
-/// Reads filters as typed: `auto` are all that every kernel decodes.
+/// Parses filters: `auto` means all that every kernel decodes.
 fn parse_filters(what: &str, text: &str) -> Result<Vec<BranchFilter>, SettingsError> {
     let known = BranchFilter::ALL.map(|filter| (filter.name(), filter));
     match text.strip_prefix("auto") {

@@ -2,26 +2,14 @@
 
 use std::fmt;
 
-use super::{decoder, padded_decoder};
-use crate::codec::{Codec, Decoding, MIB, Settings, THOROUGH_WAYS_MAX};
+use super::ZSTD;
+use crate::codec::{MIB, Settings, THOROUGH_WAYS_MAX};
 use crate::dictionary::Dictionary;
 use crate::options::{Options, in_range};
 use crate::{Algorithm, SettingsError};
 
-pub(crate) static ZSTD: Codec = Codec {
-    name: "zstd",
-    algorithms: &[Algorithm::Zstd],
-    levels: Some(LEVEL_MIN..=LEVEL_MAX),
-    default_level: Some(15),
-    options: "",
-    description: "Zstandard; small and fast to read, the best of both for most images",
-    for_size: "zstd:22",
-    for_build: "zstd:3",
-    decoding: &[Decoding::new(Algorithm::Zstd, decoder), Decoding::new(Algorithm::BtrfsZstd, padded_decoder)],
-};
-
 /// `ZSTD_minCLevel()`.
-const LEVEL_MIN: i32 = -131_072;
+pub(super) const LEVEL_MIN: i32 = -131_072;
 /// `ZSTD_maxCLevel()`.
 pub(super) const LEVEL_MAX: i32 = 22;
 

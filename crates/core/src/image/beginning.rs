@@ -1,18 +1,17 @@
-//! An image that begins with other bytes than its file.
+//! An image whose first bytes differ from its file.
 
 use crate::{Fetched, Image, Result};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// An image whose first bytes are replaced: makers of devices change the magic of a format and
-/// leave all else as it is.
+/// An image whose first bytes are replaced: vendors of devices change only the magic of a format.
 pub struct BeginningImage {
     image: Arc<dyn Image>,
     beginning: Vec<u8>,
 }
 
 impl BeginningImage {
-    /// The image as if it began with `beginning`; what would be after its end is left out.
+    /// Replaces the first bytes of `image` by `beginning`, which is cut off at its end.
     pub fn new(image: Arc<dyn Image>, beginning: impl Into<Vec<u8>>) -> Self {
         BeginningImage { image, beginning: beginning.into() }
     }

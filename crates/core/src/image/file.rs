@@ -20,10 +20,10 @@ pub struct FileImage {
 impl FileImage {
     /// Opens a file or block device.
     ///
-    /// Errors: `Io` if it cannot be opened, `Usage` if it is something else, such as a directory or
-    /// a pipe.
+    /// Errors: `Io` if it cannot be opened, `Usage` for other types of files, such as a directory
+    /// or a pipe.
     pub fn open(path: &Path) -> Result<Self> {
-        // Opens without blocking, since a pipe may never have a writer; files and block devices
+        // Opens without blocking, because a pipe may never have a writer; files and block devices
         // ignore the flag.
         let nonblock = rustix::fs::OFlags::NONBLOCK.bits() as i32;
         let file = OpenOptions::new()
@@ -34,14 +34,14 @@ impl FileImage {
         FileImage::of(file, path)
     }
 
-    /// Wraps an open file or block device; `path` is for messages.
+    /// Wraps an open file or block device; `path` appears in messages.
     ///
     /// Errors: as [`FileImage::open`].
     pub fn of(file: File, path: &Path) -> Result<Self> {
         let found = file.metadata().or_io(|| format!("cannot open {path:?}"))?;
         let len = if found.file_type().is_block_device() {
             rustix::fs::seek(&file, rustix::fs::SeekFrom::End(0))
-                .or_io(|| format!("cannot measure {path:?}"))?
+                .or_io(|| format!("cannot determine the length of {path:?}"))?
         } else if found.is_file() {
             found.len()
         } else {
@@ -50,7 +50,7 @@ impl FileImage {
         Ok(FileImage { file, path: path.into(), len, opened: found })
     }
 
-    /// Returns the file, for what reads it otherwise.
+    /// Returns the file, for other ways to read it.
     pub fn file(&self) -> &File {
         &self.file
     }
@@ -60,7 +60,7 @@ fn other(path: &Path) -> Error {
     Error::usage(format!("{path:?} is neither a file nor a block device, not an image"))
 }
 
-/// Directories are what images are made of.
+/// Hints at packing, which reads directories.
 fn directory(path: &Path) -> Error {
     let shown = path.display();
     if path.join("oci-layout").exists() {
@@ -96,9 +96,9 @@ impl Image for FileImage {
             return Ok(None);
         }
         let start = match rustix::fs::seek(&self.file, SeekFrom::Data(offset)) {
-            // Nothing but a hole is left.
+            // Only a hole follows.
             Err(Errno::NXIO) => return Ok(None),
-            // Block devices and some file systems know no holes.
+            // Block devices and some file systems do not report holes.
             found => found.unwrap_or(offset),
         };
         if start >= self.len {
@@ -108,12 +108,12 @@ impl Image for FileImage {
         Ok(Some(start..end.clamp(start.saturating_add(1), self.len)))
     }
 
-    /// A block device tells no changes.
+    /// A block device does not report changes.
     fn check_unchanged(&self) -> Result<()> {
         let now = self.file.metadata().or_io(|| format!("cannot read {:?}", self.path))?;
         let written = |it: &Metadata| (it.len(), it.mtime(), it.mtime_nsec());
         let changed = |it: &Metadata| (it.ctime(), it.ctime_nsec());
-        // Removing its last name changes a file, too.
+        // Removing the last name changes a file's attributes, too.
         let is_same = now.nlink() == 0 || changed(&now) == changed(&self.opened);
         if !now.is_file() || is_same && written(&now) == written(&self.opened) {
             return Ok(());

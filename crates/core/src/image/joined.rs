@@ -4,10 +4,10 @@ use crate::{Error, Image, Result, usize_of};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Images are joined at multiples of this, so that an offset within a block stays what it is.
+/// Images are joined at multiples of this, so that an offset within a block is preserved.
 const ALIGN: u64 = 2 << 20;
 
-/// Images in a row, for volumes whose data lies in several; bytes between them read as zeros.
+/// Concatenation of images, for volumes with data in several; bytes between them read as zeros.
 pub struct JoinedImage {
     parts: Vec<Part>,
     len: u64,
@@ -21,7 +21,7 @@ struct Part {
 impl JoinedImage {
     /// Joins images.
     ///
-    /// Errors: `Usage` if they are longer together than any image.
+    /// Errors: `Usage` if their total length exceeds that of any image.
     pub fn new(images: impl IntoIterator<Item = Arc<dyn Image>>) -> Result<Self> {
         let too_long = || Error::usage("the files together are longer than any image");
         let mut joined = JoinedImage { parts: Vec::new(), len: 0 };
@@ -52,7 +52,8 @@ impl Image for JoinedImage {
         let first = self.parts.partition_point(|part| part.start.saturating_add(part.image.len()) <= offset);
         buf.fill(0);
         for part in self.parts.iter().skip(first).take_while(|part| part.start < end) {
-            let (before, from) = (part.start.saturating_sub(offset), offset.saturating_sub(part.start));
+            let before = part.start.saturating_sub(offset);
+            let from = offset.saturating_sub(part.start);
             let rest = buf.get_mut(usize_of(before)..).unwrap_or_default();
             let len = usize_of(part.image.len().saturating_sub(from)).min(rest.len());
             let (own, _) = rest.split_at_mut(len);

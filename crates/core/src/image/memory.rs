@@ -12,13 +12,13 @@ pub struct MemoryImage {
 }
 
 impl MemoryImage {
-    /// Takes what messages call the bytes, and the bytes.
+    /// Wraps bytes; `name` appears in messages.
     pub fn new(name: impl Into<String>, bytes: Vec<u8>) -> Self {
         MemoryImage::held(name, bytes)
     }
 
-    /// Holds bytes without copying them, such as an `Arc<[u8]>` or a mapped file; otherwise as
-    /// [`MemoryImage::new`].
+    /// Wraps bytes without copying them, such as an `Arc<[u8]>` or a mapped file; `name` appears in
+    /// messages.
     pub fn held(name: impl Into<String>, bytes: impl AsRef<[u8]> + Send + Sync + 'static) -> Self {
         MemoryImage { name: name.into(), bytes: Arc::new(bytes) }
     }
@@ -34,10 +34,9 @@ impl fmt::Debug for MemoryImage {
     }
 }
 
-/// Name of bytes without a name, for messages.
 const UNNAMED: &str = "image in memory";
 
-/// Taken over without being copied.
+/// Moves the bytes, without a copy.
 macro_rules! from_owned {
     ($($type:ty),*) => {$(
         impl From<$type> for MemoryImage {
@@ -50,21 +49,21 @@ macro_rules! from_owned {
 
 from_owned!(Vec<u8>, Box<[u8]>, Arc<[u8]>);
 
-/// Copies, since the lifetime of borrowed bytes is unknown.
+/// Copies, because the lifetime of borrowed bytes is unknown.
 impl From<&[u8]> for MemoryImage {
     fn from(bytes: &[u8]) -> Self {
         MemoryImage::from(bytes.to_vec())
     }
 }
 
-/// Copied, as a slice is.
+/// Copies, like a slice.
 impl From<&Vec<u8>> for MemoryImage {
     fn from(bytes: &Vec<u8>) -> Self {
         MemoryImage::from(bytes.as_slice())
     }
 }
 
-/// Copied, as a slice is.
+/// Copies, like a slice.
 impl<const N: usize> From<&[u8; N]> for MemoryImage {
     fn from(bytes: &[u8; N]) -> Self {
         MemoryImage::from(bytes.as_slice())

@@ -6,7 +6,7 @@ use std::num::NonZeroU64;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// An image some of whose blocks are replaced.
+/// Image with replaced blocks.
 pub struct OverlayImage {
     base: Arc<dyn Image>,
     len: u64,
@@ -14,24 +14,22 @@ pub struct OverlayImage {
     blocks: BTreeMap<u64, Replacement>,
 }
 
-/// Bytes of a replaced block.
 enum Replacement {
-    /// Those of the base at this offset.
+    /// Offset in the base.
     At(u64),
-    /// Those of another image at this offset.
+    /// Offset in another image.
     Of(Arc<dyn Image>, u64),
-    /// These.
     Bytes(Box<[u8]>),
 }
 
 impl OverlayImage {
-    /// Puts an overlay without blocks over an image. `block_len` is in bytes, at least 1.
+    /// Creates an overlay without replaced blocks. `block_len` is in bytes, at least 1.
     pub fn new(base: Arc<dyn Image>, block_len: u64) -> Self {
         let block_len = NonZeroU64::new(block_len).unwrap_or(NonZeroU64::MIN);
         OverlayImage { len: base.len(), base, block_len, blocks: BTreeMap::new() }
     }
 
-    /// Sets the length in bytes; the default is that of the base, which zeros follow.
+    /// Sets the length in bytes; the default is that of the base. Bytes beyond the base are zeros.
     pub fn set_len(&mut self, len: u64) {
         self.len = len;
     }
@@ -46,12 +44,12 @@ impl OverlayImage {
         self.blocks.insert(block, Replacement::Of(Arc::clone(image), from));
     }
 
-    /// Replaces a block by `bytes`. A part of the block that they do not reach is zeros.
+    /// Replaces a block by `bytes`, padded with zeros.
     pub fn set_block(&mut self, block: u64, bytes: Box<[u8]>) {
         self.blocks.insert(block, Replacement::Bytes(bytes));
     }
 
-    /// Shows the block of the base again.
+    /// Restores the block of the base.
     pub fn unset(&mut self, block: u64) {
         self.blocks.remove(&block);
     }
@@ -61,12 +59,12 @@ impl OverlayImage {
         self.blocks.is_empty()
     }
 
-    /// Returns the number of blocks that are replaced.
+    /// Returns the number of replaced blocks.
     pub fn replaced(&self) -> usize {
         self.blocks.len()
     }
 
-    /// Reads from the base, and zeros after its end.
+    /// Zeros follow the base.
     fn read_base(&self, offset: u64, buf: &mut [u8]) -> Result<usize> {
         let read = self.base.read_at(offset, buf)?;
         if offset.saturating_add(read as u64) < self.base.len() {
@@ -76,7 +74,6 @@ impl OverlayImage {
         Ok(buf.len())
     }
 
-    /// Reads within one block.
     fn read_block(&self, block: u64, skip: u64, buf: &mut [u8]) -> Result<usize> {
         match self.blocks.get(&block) {
             None => self.read_base(block.saturating_mul(self.block_len.get()).saturating_add(skip), buf),
@@ -108,7 +105,8 @@ impl Image for OverlayImage {
     fn read_at(&self, offset: u64, buf: &mut [u8]) -> Result<usize> {
         let wanted = usize_of(self.len().saturating_sub(offset).min(buf.len() as u64));
         let buf = buf.get_mut(..wanted).unwrap_or_default();
-        let (first, last) = (offset / self.block_len, offset.saturating_add(wanted as u64) / self.block_len);
+        let first = offset / self.block_len;
+        let last = offset.saturating_add(wanted as u64) / self.block_len;
         if self.blocks.range(first..=last).next().is_none() {
             return self.read_base(offset, buf);
         }
@@ -118,7 +116,7 @@ impl Image for OverlayImage {
             let (block, skip) = (at / self.block_len, at % self.block_len);
             let mut len = self.block_len.get().saturating_sub(skip);
             if !self.blocks.contains_key(&block) {
-                // Blocks of the base are read together, up to the next one that is replaced.
+                // Blocks of the base are read together, up to the next replaced one.
                 let next = self.blocks.range(block..).next().map_or(u64::MAX, |(next, _)| *next);
                 len = next.saturating_mul(self.block_len.get()).saturating_sub(at);
             }
@@ -148,7 +146,7 @@ impl Image for OverlayImage {
         })
     }
 
-    /// Blocks that are replaced may lie elsewhere; a hint may be wrong.
+    /// Ignores that replaced blocks may be elsewhere, because a hint may be wrong.
     fn will_read(&self, ranges: &[Range<u64>]) {
         self.base.will_read(ranges);
     }

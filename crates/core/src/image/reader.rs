@@ -1,12 +1,11 @@
-//! An image in whatever can be read and has positions.
+//! An image in any reader that can seek.
 
 use crate::{Image, Result, ResultExt};
 use std::io::{ErrorKind, Read, Seek, SeekFrom};
 use std::sync::{Mutex, PoisonError};
 
-/// Something that is read from one position at a time, such as a `std::io::Cursor` or a member of
-/// an archive: threads wait for each other. A file is better opened as [`crate::FileImage`], which
-/// reads anywhere at once.
+/// Image in a reader with one position, such as a `std::io::Cursor` or a member of an archive:
+/// threads wait for each other. For a file, [`crate::FileImage`] reads concurrently.
 pub struct ReaderImage<R> {
     name: String,
     len: u64,
@@ -14,8 +13,7 @@ pub struct ReaderImage<R> {
 }
 
 impl<R: Read + Seek + Send> ReaderImage<R> {
-    /// Takes what messages call it, and the reader, of which everything from its start to its end
-    /// counts, wherever it stands.
+    /// Wraps a reader from its start to its end, whatever its position; `name` appears in messages.
     ///
     /// Errors: `Io` if its end cannot be found.
     pub fn new(name: impl Into<String>, mut reader: R) -> Result<Self> {
@@ -35,7 +33,7 @@ impl<R: Read + Seek + Send> Image for ReaderImage<R> {
             return Ok(0);
         }
         let cannot = || format!("cannot read {} at {offset:#x}", self.name);
-        // Where a panic left it does not matter: every read begins with a seek.
+        // The position after a panic does not matter: every read begins with a seek.
         let mut reader = self.reader.lock().unwrap_or_else(PoisonError::into_inner);
         reader.seek(SeekFrom::Start(offset)).or_io(cannot)?;
         let mut filled = 0;

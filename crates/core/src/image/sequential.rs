@@ -1,17 +1,15 @@
-//! An image read from start to end.
-
 use crate::Image;
 use std::io::{self, Read};
 use std::sync::Arc;
 
-/// Reader of an image from start to end. The error of the image is inside that of the reader.
+/// Reader of an image from start to end. Its errors contain the error of the image.
 pub struct ImageReader {
     image: Arc<dyn Image>,
     at: u64,
 }
 
 impl ImageReader {
-    /// Starts at the first byte.
+    /// Creates a reader at the first byte.
     pub fn new(image: Arc<dyn Image>) -> Self {
         ImageReader { image, at: 0 }
     }

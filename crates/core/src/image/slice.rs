@@ -4,7 +4,7 @@ use crate::{Error, Fetched, Image, Result};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// A stretch of another image.
+/// Range of another image.
 pub struct SliceImage {
     whole: Arc<dyn Image>,
     offset: u64,
@@ -12,9 +12,9 @@ pub struct SliceImage {
 }
 
 impl SliceImage {
-    /// Takes `len` bytes from `offset` on, or all that follow.
+    /// Creates an image of `len` bytes from `offset` on, or of all that follow.
     ///
-    /// Errors: `Usage` if the whole is shorter than that.
+    /// Errors: `Usage` if `whole` is too short.
     pub fn new(whole: Arc<dyn Image>, offset: u64, len: Option<u64>) -> Result<Self> {
         let rest = whole.len().checked_sub(offset);
         let slice_len =

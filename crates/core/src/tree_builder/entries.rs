@@ -1,33 +1,30 @@
-//! Every name that was given while a tree is built.
+//! Names of a tree that is being built.
 //!
-//! Trees may have millions of names, so none has memory of its own: bytes lie in one row, what they
-//! name in another, and a directory is a chain through that. In a directory, names are found by a
-//! hash with a random key; nothing depends on its order.
+//! Trees may have millions of names, so there is no allocation for each: bytes are in one vector,
+//! targets in another, and a directory is a linked list of the latter. Names in a directory are
+//! found by a hash with a random key; no result depends on its order.
 
 use super::BuildId;
 use crate::tree::NamePlace;
 use hashbrown::HashTable;
 use std::hash::{BuildHasher, RandomState};
 
-/// An entry of a directory, by number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct EntryId(u32);
 
 impl EntryId {
-    /// After the last entry of a directory.
+    /// End of a directory's list.
     const NONE: EntryId = EntryId(u32::MAX);
 }
 
-/// Node or directory that an entry names.
 #[derive(Clone, Copy)]
 pub(super) enum Target {
     Node(BuildId),
-    /// A hard link whose target is looked up when the tree is finished, by its number.
+    /// Number of a hard link, whose target is looked up when the tree is finished.
     Link(u32),
 }
 
-/// A name in a directory, whether there is an entry of that name or not. True until the next one is
-/// put.
+/// Position of a name in a directory, where an entry may exist. Valid until the next insertion.
 pub(super) struct Spot {
     dir: BuildId,
     hash: u64,
@@ -36,35 +33,30 @@ pub(super) struct Spot {
 
 struct Row {
     name: NamePlace,
-    /// The entry that was made before this one in the same directory.
+    /// Previously added entry of the directory.
     next: EntryId,
     target: u32,
     is_link: bool,
 }
 
-/// A directory with entries.
 struct Dir {
-    /// The one that was made last.
     last: EntryId,
     by_name: HashTable<EntryId>,
 }
 
-/// A node that has no entries.
+/// A node without entries.
 const NO_DIR: u32 = u32::MAX;
 
-/// See the module.
 #[derive(Default)]
 pub(super) struct Entries {
     names: Vec<u8>,
     rows: Vec<Row>,
     dirs: Vec<Dir>,
-    /// The row of `dirs` of each node.
     dir_of: Vec<u32>,
     hashing: RandomState,
 }
 
 impl Entries {
-    /// Room for the entries of the next node.
     pub(super) fn add_node(&mut self) {
         self.dir_of.push(NO_DIR);
     }
@@ -80,7 +72,6 @@ impl Entries {
         self.spot(dir, name).entry
     }
 
-    /// Looks up a name in a directory.
     pub(super) fn get(&self, dir: BuildId, name: &[u8]) -> Option<Target> {
         self.find(dir, name).map(|entry| self.target(entry))
     }
@@ -94,7 +85,7 @@ impl Entries {
         self.rows[entry.0 as usize].name.of(&self.names)
     }
 
-    /// Adds a name at its spot, or gives it another meaning.
+    /// Adds a name at its spot, or replaces its target.
     pub(super) fn put(&mut self, spot: &Spot, name: &[u8], target: Target) {
         if let Some(entry) = spot.entry {
             self.retarget(entry, target);
@@ -124,45 +115,39 @@ impl Entries {
         };
     }
 
-    /// Returns true if a directory has no entries.
     pub(super) fn is_empty(&self, dir: BuildId) -> bool {
         self.dir_of[dir.index()] == NO_DIR
     }
 
-    /// Every entry, as they were made.
+    /// Entries in the order added.
     pub(super) fn all(&self) -> impl Iterator<Item = EntryId> + use<> {
         (0..self.rows.len() as u32).map(EntryId)
     }
 
-    /// The names, and the entries of all directories; nothing is looked up by its name any more.
+    /// Drops the index by name.
     pub(super) fn into_chains(self) -> (Vec<u8>, Chains) {
         let lasts = self.dirs.into_iter().map(|dir| dir.last).collect();
         (self.names, Chains { rows: self.rows, lasts, dir_of: self.dir_of })
     }
 }
 
-/// The entries of all directories.
 pub(super) struct Chains {
     rows: Vec<Row>,
-    /// The last entry made in each directory that has any.
     lasts: Vec<EntryId>,
-    /// The row of `lasts` of each node.
     dir_of: Vec<u32>,
 }
 
-/// An entry as a finished tree needs it.
 pub(super) struct Named {
     pub name: NamePlace,
     pub node: BuildId,
 }
 
 impl Chains {
-    /// Returns the number of entries.
     pub(super) fn len(&self) -> usize {
         self.rows.len()
     }
 
-    /// The entries of a directory, in no order that means anything. Links are resolved.
+    /// The order is unspecified. Links are resolved.
     pub(super) fn of(&self, dir: BuildId) -> impl Iterator<Item = Named> {
         let last = self.lasts.get(self.dir_of[dir.index()] as usize);
         let mut next = last.copied().unwrap_or(EntryId::NONE);

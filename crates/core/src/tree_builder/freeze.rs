@@ -1,7 +1,6 @@
-//! Makes a [`Tree`] of what was collected: numbers nodes depth first, sorts names, counts links.
+//! Completes a [`Tree`]: numbers nodes depth first, sorts names, counts links.
 //!
-//! Nodes and names stay where they are in memory, or change places with each other, so that a tree
-//! of millions of nodes never exists twice.
+//! Nodes and names are permuted in place, so that a tree of millions of nodes never exists twice.
 
 use super::BuildId;
 use super::entries::{Chains, Entries};
@@ -11,7 +10,7 @@ use std::ops::Range;
 
 const UNNUMBERED: u32 = u32::MAX;
 
-/// The tree, and for each of its nodes which one it was while building.
+/// Also returns the build id of each node.
 pub(super) fn freeze(
     mut nodes: Vec<Node>,
     entries: Entries,
@@ -23,7 +22,7 @@ pub(super) fn freeze(
     drop(chains);
     let Rows { mut entries, mut dirs } = rows;
     arrange(&mut nodes, numbers);
-    // Those that were replaced, or lay below one.
+    // Nodes that were replaced, or were below such a node.
     nodes.truncate(builds.len());
     nodes.shrink_to_fit();
     entries.shrink_to_fit();
@@ -38,8 +37,7 @@ struct Rows {
 }
 
 impl Rows {
-    /// Gives a directory its rows; until their nodes are numbered, they name them as they were
-    /// while building.
+    /// The rows contain build ids until their nodes are numbered.
     fn open_dir(&mut self, dir: NodeId, build: BuildId, names: &[u8], chains: &Chains) -> Range<usize> {
         let start = self.entries.len();
         self.entries
@@ -52,17 +50,17 @@ impl Rows {
     }
 }
 
-/// Numbers all nodes that the root leads to, and fills in what depends on where they are. Returns
-/// which node each number has, and the other way around the number of each node, where those
-/// without a place come last.
+/// Numbers all nodes reachable from the root, and sets the fields that depend on the numbers.
+/// Returns the build id of each number, and the number of each build id; unreachable nodes come
+/// last.
 fn number(nodes: &mut [Node], names: &[u8], chains: &Chains, rows: &mut Rows) -> (Vec<BuildId>, Vec<u32>) {
     let mut numbers = vec![UNNUMBERED; nodes.len()];
     let mut builds = Vec::with_capacity(nodes.len());
     numbers[0] = 0;
     builds.push(BuildId::ROOT);
     nodes[0].links = 2;
-    // Directories whose entries are being numbered, from the root down, and their entries still to
-    // come.
+    // Directories whose entries are being numbered, from the root down, with their remaining
+    // entries.
     let mut open = vec![(NodeId::ROOT, rows.open_dir(NodeId::ROOT, BuildId::ROOT, names, chains))];
     while let Some((dir, entries)) = open.last_mut() {
         let dir = *dir;
@@ -97,10 +95,10 @@ fn number(nodes: &mut [Node], names: &[u8], chains: &Chains, rows: &mut Rows) ->
     (builds, numbers)
 }
 
-/// Moves each item to the place that `numbers` has for it; each number comes once.
+/// Permutes items in place; `numbers` is a permutation.
 fn arrange<T>(items: &mut [T], mut numbers: Vec<u32>) {
     for index in 0..items.len() {
-        // Each exchange brings one to its place.
+        // Each swap moves one item to its final index.
         while numbers[index] as usize != index {
             let to = numbers[index] as usize;
             items.swap(index, to);

@@ -1,5 +1,5 @@
-//! Builds a [`Tree`] from entries in any order: last one wins, missing parents are made, hard links
-//! resolved at the end.
+//! Builds a [`Tree`] from entries in any order: the last entry of a path wins, missing parents are
+//! created, hard links are resolved at the end.
 
 mod entries;
 mod freeze;
@@ -12,7 +12,7 @@ use hashbrown::HashTable;
 use std::collections::HashSet;
 use std::hash::{BuildHasher, RandomState};
 
-/// A node while the tree is being built.
+/// Node of a tree that is being built.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct BuildId(u32);
 
@@ -20,31 +20,30 @@ impl BuildId {
     /// The root directory.
     pub const ROOT: BuildId = BuildId(0);
 
-    /// Returns the number as an index into tables with one row for each call that created a node,
-    /// the root first.
+    /// Returns the number as an index into tables with one row for each created node, the root
+    /// first.
     pub fn index(self) -> usize {
         self.0 as usize
     }
 }
 
-/// Collects nodes and names; see the module.
+/// Collects nodes and names of a [`Tree`].
 pub struct TreeBuilder {
-    /// Fields that depend on the place in the tree are filled in at the end.
+    /// Fields that depend on the position in the tree are set at the end.
     nodes: Vec<Node>,
     entries: Entries,
-    /// Targets of hard links that are looked up at the end.
     link_targets: Vec<ImagePath>,
     xattr_sets: Vec<Xattrs>,
     xattr_ids: HashTable<XattrsId>,
     hashing: RandomState,
     implied: Meta,
-    /// Directories that have it so far.
+    /// Directories that still have implied metadata.
     implied_dirs: HashSet<BuildId>,
 }
 
 impl TreeBuilder {
-    /// An empty tree: a root directory with `implied` metadata, which parents that no entry
-    /// describes get too.
+    /// Creates a tree with a root directory. It has the metadata `implied`, and so have parents
+    /// that no entry describes.
     pub fn new(implied: Meta) -> Self {
         let mut builder = TreeBuilder {
             nodes: Vec::new(),
@@ -70,7 +69,7 @@ impl TreeBuilder {
         &self.nodes[id.index()]
     }
 
-    /// Numbers a set of extended attributes; equal sets share a number.
+    /// Returns the number of a set of extended attributes; equal sets share a number.
     pub fn intern_xattrs(&mut self, xattrs: Xattrs) -> XattrsId {
         if xattrs.is_empty() {
             return XattrsId::NONE;
@@ -123,17 +122,16 @@ impl TreeBuilder {
         id
     }
 
-    /// Adds or replaces `name` in the directory `parent`, naming a node that is already there: a
-    /// hard link.
+    /// Adds or replaces `name` in the directory `parent` as a hard link to an existing node.
     pub fn link_child(&mut self, parent: BuildId, name: Name<'_>, target: BuildId) {
         let spot = self.entries.spot(parent, name.as_bytes());
         self.entries.put(&spot, name.as_bytes(), Target::Node(target));
     }
 
-    /// Adds or replaces the node at `path`; parents that are missing become directories.
+    /// Adds or replaces the node at `path`; missing parents become directories.
     ///
-    /// Errors: `Failed` if a parent is something other than a directory, if the root would stop
-    /// being one, or if all that a directory holds would be lost.
+    /// Errors: `Failed` if a parent is not a directory, if the root would be replaced by another
+    /// type, or if a directory with entries would be.
     pub fn add(&mut self, path: &ImagePath, kind: NodeKind, meta: Meta, xattrs: Xattrs) -> Result<BuildId> {
         let Some(name) = path.file_name() else {
             if !matches!(kind, NodeKind::Directory) {
@@ -162,8 +160,8 @@ impl TreeBuilder {
         }
     }
 
-    /// Adds or replaces `path` as a hard link to `target`, which may come later. What is there
-    /// already is linked as it is now, whatever takes its name later.
+    /// Adds or replaces `path` as a hard link to `target`, which may be added later. An existing
+    /// target is linked at once, so its later replacement has no effect.
     pub fn link(&mut self, path: &ImagePath, target: ImagePath) -> Result<()> {
         let name = path.file_name().ok_or_else(|| Error::failed("the root cannot be a hard link"))?;
         let parent = self.parent_of(path)?;
@@ -209,7 +207,7 @@ impl TreeBuilder {
         path.names().try_fold(BuildId::ROOT, |at, name| self.child(at, name.as_bytes()))
     }
 
-    /// Finds the node of this name in a directory; hard links not yet resolved are not followed.
+    /// Finds the node of a name in a directory; hard links not yet resolved are not followed.
     pub fn child(&self, parent: BuildId, name: &[u8]) -> Option<BuildId> {
         match self.entries.get(parent, name) {
             Some(Target::Node(id)) => Some(id),
@@ -227,47 +225,48 @@ impl TreeBuilder {
         self.nodes.len() as u64
     }
 
-    /// Returns the number of directories below the root that no entry has described so far.
+    /// Returns the number of directories below the root that no entry describes so far.
     pub fn implied_count(&self) -> u64 {
         self.implied_dirs.len() as u64
     }
 
-    /// Returns true for a directory below the root that no entry has described so far.
+    /// Returns true for a directory below the root that no entry describes so far.
     pub fn is_implied(&self, id: BuildId) -> bool {
         self.implied_dirs.contains(&id)
     }
 
-    /// The type and details of a node.
+    /// Returns the type and details of a node.
     pub fn kind(&self, id: BuildId) -> &NodeKind {
         &self.get(id).kind
     }
 
-    /// Metadata and extended attributes of a node.
+    /// Returns metadata and extended attributes of a node.
     pub fn description(&self, id: BuildId) -> (Meta, Xattrs) {
         let node = self.get(id);
         (node.meta, self.xattr_sets[node.xattrs.0 as usize].clone())
     }
 
-    /// Freezes the tree: resolves hard links, numbers nodes depth first in byte order, counts
+    /// Completes the tree: resolves hard links, numbers nodes depth first in byte order, counts
     /// links.
     ///
-    /// Errors: `Failed` for a hard link whose target is missing, a directory, or part of a circle
-    /// of links.
+    /// Errors: `Failed` for a hard link whose target is missing, a directory, or part of a cycle of
+    /// links.
     pub fn finish(self) -> Result<Tree> {
         self.finish_numbered().map(|(tree, _)| tree)
     }
 
-    /// The same; also says for each node of the tree which one it was while building.
+    /// Completes the tree like [`TreeBuilder::finish`]; also returns the build id of each node.
     pub fn finish_numbered(mut self) -> Result<(Tree, Vec<BuildId>)> {
         self.resolve_links()?;
         let TreeBuilder { nodes, entries, xattr_sets, .. } = self;
         Ok(freeze::freeze(nodes, entries, xattr_sets))
     }
 
-    /// Resolves the hard links so far, so that what replaces their targets later is nothing to
-    /// them.
+    /// Resolves the hard links so far, so that later replacements of their targets have no effect
+    /// on them.
     ///
-    /// Errors: `Failed` for one whose target is missing, a directory, or part of a circle of links.
+    /// Errors: `Failed` for a link whose target is missing, a directory, or part of a cycle of
+    /// links.
     pub fn resolve_links(&mut self) -> Result<()> {
         if self.link_targets.is_empty() {
             return Ok(());
@@ -280,8 +279,7 @@ impl TreeBuilder {
         Ok(())
     }
 
-    /// Follows a hard link to its node, through links to links, and resolves each of them: none is
-    /// followed twice.
+    /// Also resolves the links on the way, so that none is followed twice.
     fn resolve_link(&mut self, link: EntryId, links_count: usize) -> Result<()> {
         let mut chain = Vec::new();
         let mut at = link;
@@ -294,7 +292,7 @@ impl TreeBuilder {
                 let name = crate::escaped(self.entries.name(at));
                 Error::failed(format!("hard link \"{name}\" to {target:?}: {fault}"))
             };
-            // A chain of more links than there are comes back to one of them.
+            // A chain longer than the number of links is a cycle.
             if chain.len() == links_count {
                 return Err(wrong("links in a circle"));
             }
@@ -313,7 +311,6 @@ impl TreeBuilder {
         Ok(())
     }
 
-    /// The entry at a path; `None` if there is none.
     fn entry_at(&self, path: &ImagePath) -> Option<EntryId> {
         let name = path.file_name()?.as_bytes();
         let mut parent = path.clone();

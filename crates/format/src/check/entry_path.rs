@@ -1,31 +1,31 @@
-//! Paths of what a walk meets, put together only where they are shown: an image may nest
-//! directories as deeply as it has room, and a path for every inode would take the square of that.
+//! Paths on a walk, built only when displayed: an image may nest directories as deep as its size
+//! permits, and a path for every inode would need the square of that.
 
 use packfs_core::{ImagePath, Name};
 use std::cell::RefCell;
 use std::fmt;
 use std::rc::Rc;
 
-/// Names that are shown of a path; what lies above is left out.
+/// Limit of the names displayed of a path; its start is omitted.
 const NAMES_SHOWN: usize = 4096;
 
-/// Directories by number: the number of the parent, lower than its own, and the name.
+/// Directories by number: the number of the parent, which is lower, and the name.
 #[derive(Default)]
 pub(super) struct DirNames(RefCell<Vec<(usize, Box<[u8]>)>>);
 
 impl DirNames {
-    /// The next directory; the first is the root.
+    /// Adds the next directory; the first is the root.
     pub(super) fn push(&self, parent: usize, name: &[u8]) {
         self.0.borrow_mut().push((parent, name.into()));
     }
 
-    /// The number of the directory that one lies in; the root lies in itself.
+    /// Returns the number of the parent; the root is its own.
     pub(super) fn parent(&self, dir: usize) -> Option<usize> {
         self.0.borrow().get(dir).map(|(parent, _)| *parent)
     }
 
-    /// The path from the root, without names that no path may have; and whether the names next to
-    /// the root were left out.
+    /// Returns the path from the root, without invalid names; true if names next to the root were
+    /// omitted.
     fn path(&self, mut dir: usize, last: &[u8]) -> (ImagePath, bool) {
         let dirs = self.0.borrow();
         let mut names = vec![last];
@@ -39,14 +39,14 @@ impl DirNames {
     }
 }
 
-/// Path of an entry, or of a directory itself, put together only when it is displayed.
+/// Path of an entry, or of a directory itself, built only when it is displayed.
 ///
-/// Very long paths are cut in front and begin with `...`.
+/// Very long paths are truncated at the start and begin with `...`.
 #[derive(Clone)]
 pub struct EntryPath<'n> {
     names: Rc<DirNames>,
     dir: usize,
-    /// No name if it is the directory's own path.
+    /// Empty for the directory's own path.
     name: &'n [u8],
 }
 

@@ -1,5 +1,4 @@
-//! The directories and inodes that a walk has met: what their paths are, and whether their link
-//! counts are true.
+//! Directories and inodes of a walk: their paths, and comparison of their link counts.
 
 use super::Report;
 use super::entry_path::{DirNames, EntryPath};
@@ -11,14 +10,12 @@ use std::rc::Rc;
 /// Directories and inodes met on a walk. `K` identifies inodes, `D` is the walk's data of a
 /// directory.
 ///
-/// A directory knows its parent by a number that is lower than its own, so paths are finite even in
-/// a damaged image.
+/// A directory refers to its parent by a lower number, so paths are finite even in a damaged image.
 pub struct Hierarchy<K, D> {
-    /// The walk's data of directories, by number.
     dirs: Vec<D>,
     names: Rc<DirNames>,
     met: HashMap<K, Met>,
-    /// First names of inodes that claim several links, in the order in which they were met.
+    /// First names of inodes with several links, in the order in which they were met.
     linked: Vec<(K, usize, Box<[u8]>)>,
 }
 
@@ -35,14 +32,14 @@ impl<K, D> Default for Hierarchy<K, D> {
 }
 
 impl<K: Copy + Eq + Hash, D: Copy> Hierarchy<K, D> {
-    /// Meets the root, before all others.
+    /// Adds the root, before all others.
     pub fn meet_root(&mut self, id: K, nlink: u32, facts: D) {
         self.met.insert(id, Met { nlink, names: 1, is_dir: true });
         self.push_dir(0, &[], facts);
     }
 
-    /// Meets an inode for the first time, by the entry `name` of directory `dir`; `facts` for a
-    /// directory. Directories get numbers in the order in which they are met.
+    /// Adds an inode met first by the entry `name` of directory `dir`; `facts` for a directory.
+    /// Directories are numbered in the order in which they are met.
     pub fn meet(&mut self, id: K, nlink: u32, facts: Option<D>, dir: usize, name: &[u8]) {
         let is_dir = facts.is_some();
         self.met.insert(id, Met { nlink, names: 1, is_dir });
@@ -58,8 +55,8 @@ impl<K: Copy + Eq + Hash, D: Copy> Hierarchy<K, D> {
         self.dirs.push(facts);
     }
 
-    /// Tells of a further name of an inode that was met before, if that is amiss. Says whether it
-    /// is a directory; `None` if the inode is new.
+    /// Reports an invalid further name of an inode. Returns true for a directory; `None` if the
+    /// inode is new.
     pub fn meet_again(&mut self, id: K, dir: usize, name: &[u8], report: &mut Report<'_>) -> Option<bool> {
         let met = self.met.get_mut(&id)?;
         met.names = met.names.saturating_add(1);
@@ -67,18 +64,17 @@ impl<K: Copy + Eq + Hash, D: Copy> Hierarchy<K, D> {
         if is_dir {
             report.error(self.entry_path(dir, name), "a second name of a directory");
         } else if too_many {
-            let fault = "a second name of an inode with a link count of 1";
-            report.warn(self.entry_path(dir, name), fault);
+            report.warn(self.entry_path(dir, name), "a second name of an inode with a link count of 1");
         }
         Some(is_dir)
     }
 
-    /// Returns the walk's data of directory `index`; `None` if fewer were met.
+    /// Returns the walk's data of directory `index`; `None` if it does not exist.
     pub fn dir(&self, index: usize) -> Option<D> {
         self.dirs.get(index).copied()
     }
 
-    /// The same of the directory it lies in; the root lies in itself.
+    /// Returns the data of its parent; the root is its own.
     pub fn parent(&self, index: usize) -> Option<D> {
         self.names.parent(index).and_then(|parent| self.dir(parent))
     }
@@ -88,17 +84,17 @@ impl<K: Copy + Eq + Hash, D: Copy> Hierarchy<K, D> {
         self.met.len() as u64
     }
 
-    /// The path of directory `index`, without names that no path may have.
+    /// Returns the path of directory `index`, without invalid names.
     pub fn path(&self, index: usize) -> EntryPath<'static> {
         EntryPath::new(&self.names, index, &[])
     }
 
-    /// The path of an entry of directory `dir`, or the directory's where the name is none.
+    /// Returns the path of an entry of directory `dir`, or the directory's if `name` is empty.
     pub fn entry_path<'n>(&self, dir: usize, name: &'n [u8]) -> EntryPath<'n> {
         EntryPath::new(&self.names, dir, name)
     }
 
-    /// Tells that the entry `name` of directory `dir` may not follow `before`.
+    /// Reports that the entry `name` of directory `dir` must not follow `before`.
     pub fn order_fault(&self, dir: usize, before: &[u8], name: &[u8], report: &mut Report<'_>) {
         let path = self.path(dir);
         if before == name {
@@ -109,15 +105,15 @@ impl<K: Copy + Eq + Hash, D: Copy> Hierarchy<K, D> {
         }
     }
 
-    /// Tells which inodes that claim several links have another number of names. Only true once all
-    /// were walked.
+    /// Reports inodes whose link count differs from their number of names. Only valid after a
+    /// complete walk.
     pub fn check_links(&self, report: &mut Report<'_>) {
         for (id, dir, name) in &self.linked {
             let Some(&Met { nlink, names, .. }) = self.met.get(id) else { continue };
             let path = || self.entry_path(*dir, name);
             let fault = format_args!("link count {nlink}, but it has {names} names");
             match nlink {
-                // Names were lost, or the count is none.
+                // Names were lost, or the count is wrong.
                 nlink if nlink == 0 || nlink > names => report.error(path(), fault),
                 nlink if nlink < names => report.warn(path(), fault),
                 _ => {}

@@ -1,16 +1,16 @@
-//! Data that lie half over each other.
+//! Partly overlapping data.
 
 use super::{Report, Tally};
 use std::ops::Range;
 
-/// Places after which no more are kept: 256 MiB of them. Size words that claim the same few bytes
-/// again and again compress to nothing, so an image may name many more than it has bytes.
+/// Limit of ranges: 256 MiB of them. Size words that claim the same few bytes repeatedly compress
+/// to nothing, so an image may contain many more than it has bytes.
 const PLACES_MAX: usize = 1 << 24;
 
-/// Places after which it is looked for the first time which of them are the same.
+/// Number of ranges at which equal ones are dropped for the first time.
 const PLACES_FIRST: usize = 1 << 16;
 
-/// Ranges of data blocks. Memory is bounded: equal ranges are kept once, and if there are too many
+/// Ranges of data blocks. Memory is bounded: equal ranges are stored once, and beyond a limit of
 /// different ones, none.
 pub struct DataPlaces {
     /// Start and end.
@@ -27,7 +27,7 @@ impl Default for DataPlaces {
 }
 
 impl DataPlaces {
-    /// Adds a place.
+    /// Adds a range.
     pub fn add(&mut self, place: Range<u64>) {
         if self.is_too_many() {
             return;
@@ -35,7 +35,7 @@ impl DataPlaces {
         self.places.push((place.start, place.end));
         if self.places.len() >= self.room {
             self.keep_each_once();
-            // So each place is sorted twice on average, however many there will be.
+            // So each range is sorted twice on average, however many there are.
             self.room = self.places.len().saturating_mul(2).max(PLACES_FIRST);
             if self.places.len() > self.max {
                 (self.places, self.room) = (Vec::new(), 0);
@@ -52,8 +52,8 @@ impl DataPlaces {
         self.places.dedup();
     }
 
-    /// Notes which of them overlap in part. Files may share all of their data. Blocks that overlap
-    /// in part are legal, too, but no known program writes them.
+    /// Notes partial overlaps. Files may share all of their data. Partial overlaps are valid, too,
+    /// but no known program writes them.
     pub fn note_overlaps(mut self, report: &mut Report<'_>) {
         if self.is_too_many() {
             let fault =

@@ -4,24 +4,24 @@ use crate::{Finding, Severity};
 use packfs_core::{Error, ErrorKind, Result};
 use std::fmt::Display;
 
-/// Findings after which a check gives up: an image with more is beyond describing.
+/// Findings after which a check stops.
 const FINDINGS_MAX: u64 = 10_000;
 
-/// Hands findings on, up to a limit.
+/// Passes on findings, up to a limit.
 pub struct Report<'a> {
     found: &'a mut dyn FnMut(Finding),
-    /// Prefix of the format's errors, which findings leave out.
+    /// Prefix of the format's errors, which findings omit.
     prefix: String,
     count: u64,
 }
 
 impl<'a> Report<'a> {
-    /// Findings about an image of `format`, which is the name that the reader's errors have.
+    /// Returns a report for an image of `format`, as named in the reader's errors.
     pub fn new(format: &str, found: &'a mut dyn FnMut(Finding)) -> Self {
         Report { found, prefix: format!("corrupt {format} image: "), count: 0 }
     }
 
-    /// Returns true if the limit of findings is reached.
+    /// True if the limit of findings is reached.
     pub fn is_full(&self) -> bool {
         self.count >= FINDINGS_MAX
     }
@@ -41,25 +41,26 @@ impl<'a> Report<'a> {
         }
     }
 
-    /// Odd, but every reader copes.
+    /// Adds an oddity that no reader is affected by.
     pub fn note(&mut self, place: impl Display, fault: impl Display) {
         self.push(Severity::Note, place, fault);
     }
 
-    /// Some readers will stumble.
+    /// Adds a fault that affects some readers.
     pub fn warn(&mut self, place: impl Display, fault: impl Display) {
         self.push(Severity::Warning, place, fault);
     }
 
-    /// The rules of the format are broken.
+    /// Adds a violation of the format's rules.
     pub fn error(&mut self, place: impl Display, fault: impl Display) {
         self.push(Severity::Error, place, fault);
     }
 
-    /// Makes a finding of what the reader refused, and gives `None` for it.
+    /// Turns corruption into a finding, and returns `None` for it.
     ///
     /// # Errors
-    /// Passes on what is no fault of the image, such as a file that cannot be read.
+    ///
+    /// All other errors, such as an unreadable file.
     pub fn refused<T>(&mut self, place: impl Display, result: Result<T>) -> Result<Option<T>> {
         match result {
             Ok(value) => Ok(Some(value)),

@@ -1,16 +1,15 @@
-//! Checks of the space that no structure takes.
+//! Checks of unused space.
 
 use super::Report;
 use crate::SpaceOwner;
 use packfs_core::{Image, Result, len_of, parts_of, range_at, usize_of};
 use std::ops::Range;
 
-/// Most of the space after an image that is searched, in bytes.
+/// Limit of the bytes searched after an image.
 const BEHIND_LEN_MAX: u64 = 1 << 20;
-/// Bytes read at once.
 const PART_LEN: u64 = 1 << 16;
 
-/// Reports how much of an image nothing refers to.
+/// Reports the number of unused bytes of an image.
 pub fn check_unused<'a>(owners: impl IntoIterator<Item = &'a SpaceOwner>, report: &mut Report<'_>) {
     let (mut count, mut len) = (0_u64, 0_u64);
     for unused in owners.into_iter().filter(|owner| owner.owner == "unused") {
@@ -21,7 +20,7 @@ pub fn check_unused<'a>(owners: impl IntoIterator<Item = &'a SpaceOwner>, report
     }
 }
 
-/// Searches `behind`, the space after an image, for data. Returns true if there is none.
+/// Searches the space after an image for data. Returns true if it is all zeros.
 ///
 /// Errors: `Io`.
 pub fn check_behind(image: &dyn Image, behind: Range<u64>, report: &mut Report<'_>) -> Result<bool> {

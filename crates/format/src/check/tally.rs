@@ -1,6 +1,8 @@
-//! Findings of one kind, told together.
+//! Findings of one kind, reported together.
 
-/// Counts what would be tiresome to hear of one by one, and tells it once with an example.
+use super::Report;
+
+/// Counts findings, and reports them in one line with an example.
 #[derive(Clone, Debug, Default)]
 pub struct Tally {
     count: u64,
@@ -8,7 +10,7 @@ pub struct Tally {
 }
 
 impl Tally {
-    /// Counts one; `example` is only asked for the first.
+    /// Counts one; `example` is only called for the first.
     pub fn add(&mut self, example: impl FnOnce() -> String) {
         if self.count == 0 {
             self.example = example();
@@ -16,7 +18,28 @@ impl Tally {
         self.count = self.count.saturating_add(1);
     }
 
-    /// The sentence to tell, if there is anything to.
+    /// Adds the line to the report as a note, if anything was counted.
+    pub fn note(&self, report: &mut Report<'_>, place: &str, what: &str) {
+        if let Some(fault) = self.one_line(what) {
+            report.note(place, fault);
+        }
+    }
+
+    /// Adds the line to the report as a warning, if anything was counted.
+    pub fn warn(&self, report: &mut Report<'_>, place: &str, what: &str) {
+        if let Some(fault) = self.one_line(what) {
+            report.warn(place, fault);
+        }
+    }
+
+    /// Adds the line to the report as an error, if anything was counted.
+    pub fn error(&self, report: &mut Report<'_>, place: &str, what: &str) {
+        if let Some(fault) = self.one_line(what) {
+            report.error(place, fault);
+        }
+    }
+
+    /// Returns the line, if anything was counted.
     pub fn one_line(&self, what: &str) -> Option<String> {
         match self.count {
             0 => None,

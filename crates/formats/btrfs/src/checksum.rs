@@ -5,10 +5,9 @@ use blake2::digest::Digest;
 use blake2::digest::consts::U32;
 use packfs_format::crc32c;
 
-/// Bytes that every structure has for its checksum.
+/// Length of the checksum field of every structure (`BTRFS_CSUM_SIZE`).
 pub(crate) const SUM_ROOM: usize = 32;
 
-/// Checksum of a filesystem, by its number on disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Checksum {
     Crc32c,
@@ -18,14 +17,12 @@ pub(crate) enum Checksum {
 }
 
 impl Checksum {
-    /// Returns the checksum of a number, if there is one.
     pub(crate) fn of(number: u16) -> Option<Checksum> {
         [Checksum::Crc32c, Checksum::XxHash64, Checksum::Sha256, Checksum::Blake2b]
             .get(usize::from(number))
             .copied()
     }
 
-    /// Returns the name that the kernel has for it.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Checksum::Crc32c => "crc32c",
@@ -35,7 +32,6 @@ impl Checksum {
         }
     }
 
-    /// Returns the bytes of a checksum.
     pub(crate) fn len(self) -> usize {
         match self {
             Checksum::Crc32c => 4,
@@ -44,7 +40,7 @@ impl Checksum {
         }
     }
 
-    /// Returns the checksum of `bytes`, followed by zeros.
+    /// Returns the checksum of `bytes`, padded with zeros.
     pub(crate) fn sum(self, bytes: &[u8]) -> [u8; SUM_ROOM] {
         let mut sum = [0; SUM_ROOM];
         match self {
@@ -56,7 +52,7 @@ impl Checksum {
         sum
     }
 
-    /// True if `stored` begins with the checksum of `bytes`.
+    /// True if `stored` begins with the checksum of `bytes`; its padding is ignored.
     pub(crate) fn agrees(self, stored: &[u8], bytes: &[u8]) -> bool {
         let sum = self.sum(bytes);
         stored.get(..self.len()) == sum.get(..self.len())

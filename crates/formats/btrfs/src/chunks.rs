@@ -1,22 +1,21 @@
-//! Chunks: where logical addresses lie on devices, in how many copies, and in which profile.
+//! Chunks: mapping of logical addresses to devices, number of copies, and profile.
 
-use crate::bytes::Fields;
 use crate::corruption::Corruption;
-use crate::disk::STRIPE_LEN;
+use crate::disk::{ChunkHead, RawStripe, STRIPE_LEN};
 use crate::key::Uuid;
 use packfs_core::{Error, Result, range_at};
+use packfs_format::{structure, structures};
 use std::ops::Range;
 
-/// Bytes of a chunk before its stripes, and of a stripe.
-const HEAD_LEN: usize = 48;
-const STRIPE_ITEM_LEN: usize = 32;
-/// Longest chunk, in bytes; those of the kernel end at 10 GiB.
+const HEAD_LEN: usize = size_of::<ChunkHead>();
+const STRIPE_ITEM_LEN: usize = size_of::<RawStripe>();
+/// Longest accepted chunk; the kernel writes at most 10 GiB.
 const CHUNK_LEN_MAX: u64 = 1 << 48;
 
-/// Stripes of RAID 6, at most: powers of 2 tell 255 columns with data apart.
+/// Powers of 2 distinguish 255 data columns.
 const RAID6_STRIPES_MAX: usize = 257;
 
-/// Bits of the type of a chunk.
+/// `BTRFS_BLOCK_GROUP_DATA` and the other type bits.
 pub(crate) const DATA: u64 = 1;
 pub(crate) const SYSTEM: u64 = 2;
 pub(crate) const METADATA: u64 = 4;
@@ -30,7 +29,6 @@ const RAID1C3: u64 = 1 << 9;
 const RAID1C4: u64 = 1 << 10;
 const PROFILES: u64 = 0x7f8;
 
-/// Way in which a chunk is spread over its stripes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) enum Profile {
     Single,
@@ -60,7 +58,6 @@ impl Profile {
         })
     }
 
-    /// Returns the name that `btrfs filesystem df` prints.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Profile::Single => "single",
@@ -75,7 +72,6 @@ impl Profile {
         }
     }
 
-    /// True for the numbers of stripes that it may have.
     fn takes(self, stripes: usize) -> bool {
         match self {
             Profile::Single => stripes == 1,
@@ -89,12 +85,11 @@ impl Profile {
         }
     }
 
-    /// True if units of data lie on several stripes in turn.
+    /// True if consecutive units of data are on several stripes in turn.
     pub(crate) fn is_striped(self) -> bool {
         matches!(self, Profile::Raid0 | Profile::Raid10 | Profile::Raid5 | Profile::Raid6)
     }
 
-    /// Returns the number of parity stripes.
     pub(crate) fn parities(self) -> usize {
         match self {
             Profile::Raid5 => 1,
@@ -104,7 +99,6 @@ impl Profile {
     }
 }
 
-/// Part of a chunk on one device.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Stripe {
     pub(crate) device: u64,
@@ -112,7 +106,7 @@ pub(crate) struct Stripe {
     pub(crate) at: u64,
 }
 
-/// A run of logical addresses, and its places on devices.
+/// A range of logical addresses and its stripes.
 #[derive(Clone, Debug)]
 pub(crate) struct Chunk {
     pub(crate) at: u64,
@@ -122,7 +116,7 @@ pub(crate) struct Chunk {
     pub(crate) stripes: Box<[Stripe]>,
 }
 
-/// Place of a byte in a chunk: a stripe, an offset in it, and how many bytes go on there.
+/// Position of a byte in a chunk: stripe, offset in it, and number of contiguous bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Spot {
     pub(crate) stripe: usize,
@@ -130,22 +124,21 @@ pub(crate) struct Spot {
     pub(crate) room: u64,
 }
 
-fn read_stripe(item: &[u8]) -> Stripe {
-    let fields = Fields(item);
-    Stripe { device: fields.u64(0), at: fields.u64(8), uuid: Uuid(fields.array(16)) }
+fn stripe_of(raw: RawStripe) -> Stripe {
+    Stripe { device: raw.devid.get(), at: raw.offset.get(), uuid: Uuid(raw.dev_uuid) }
 }
 
 impl Chunk {
-    /// Reads a chunk at the start of `bytes`; returns it with its length there.
     pub(crate) fn read(bytes: &[u8], at: u64, sector_len: u32) -> Result<(Chunk, usize)> {
-        let fields = Fields(bytes);
-        let (len, stripe_len, kind) = (fields.u64(0), fields.u64(0x10), fields.u64(0x18));
-        let (count, sub) = (usize::from(fields.u16(0x2c)), fields.u16(0x2e));
         let figure =
             |figure, found, allowed| Err(Error::from(Corruption::Chunk { at, figure, found, allowed }));
-        if bytes.len() < HEAD_LEN {
+        let Some(raw) = structure::<ChunkHead>(bytes, 0) else {
             return figure("bytes", bytes.len() as u64, "48 and more");
-        }
+        };
+        let len = raw.length.get();
+        let stripe_len = raw.stripe_len.get();
+        let kind = raw.chunk_type.get();
+        let (count, sub) = (usize::from(raw.num_stripes.get()), raw.sub_stripes.get());
         if len == 0 || !len.is_multiple_of(sector_len.into()) || len > CHUNK_LEN_MAX {
             return figure("length", len, "multiples of the sector size up to 2^48");
         }
@@ -171,24 +164,24 @@ impl Chunk {
         let Some(items) = bytes.get(HEAD_LEN..end) else {
             return figure("bytes", bytes.len() as u64, "those of its stripes");
         };
-        let stripes = items.chunks_exact(STRIPE_ITEM_LEN).map(read_stripe).collect();
+        let stripes = structures(items).map(stripe_of).collect();
         Ok((Chunk { at, len, kind, profile, stripes }, end))
     }
 
-    /// Returns the chunk of a restored dump: all logical addresses, as they are on the device. Its
-    /// stored length is -1.
-    pub(crate) fn whole(bytes: &[u8]) -> Chunk {
-        let stripe = read_stripe(bytes.get(HEAD_LEN..).unwrap_or_default());
-        let (stripes, kind) = (Box::new([Stripe { at: 0, ..stripe }]), DATA | SYSTEM | METADATA);
-        Chunk { at: 0, len: CHUNK_LEN_MAX, kind, profile: Profile::Single, stripes }
+    /// Returns the chunk of a restored dump, which maps all logical addresses to equal offsets of
+    /// the device. Its stored length is -1.
+    pub(crate) fn whole(bytes: &[u8]) -> Option<Chunk> {
+        let stripe = stripe_of(structure(bytes, HEAD_LEN)?);
+        let stripes = Box::new([Stripe { at: 0, ..stripe }]);
+        let kind = DATA | SYSTEM | METADATA;
+        Some(Chunk { at: 0, len: CHUNK_LEN_MAX, kind, profile: Profile::Single, stripes })
     }
 
-    /// Returns the logical addresses in it.
     pub(crate) fn range(&self) -> Range<u64> {
         range_at(self.at, self.len)
     }
 
-    /// Returns the number of stripes with data in a row.
+    /// Number of stripes with data in a row.
     pub(crate) fn width(&self) -> u64 {
         let count = self.stripes.len();
         let width = match self.profile {
@@ -200,22 +193,22 @@ impl Chunk {
         width.max(1) as u64
     }
 
-    /// Returns the number of ways to read a byte: copies, and for parities each way to compute it.
+    /// Number of ways to read a byte: copies, or with parities each way to compute it.
     pub(crate) fn copies(&self) -> usize {
         match self.profile {
             Profile::Single | Profile::Raid0 => 1,
             Profile::Dup | Profile::Raid1 | Profile::Raid1c3 | Profile::Raid1c4 => self.stripes.len(),
             Profile::Raid10 | Profile::Raid5 => 2,
-            // Itself, from P, and once for each other stripe that may be wrong, too.
+            // The column itself, from P, and once for each other stripe that may be wrong, too.
             Profile::Raid6 => self.stripes.len(),
         }
     }
 
-    /// Returns the place of the byte `offset` of the chunk, in one of its copies.
     pub(crate) fn spot(&self, offset: u64, copy: usize) -> Spot {
         let (number, rest) = (offset / STRIPE_LEN, offset % STRIPE_LEN);
         let width = self.width();
-        let (row, column) = (number.checked_div(width).unwrap_or(0), number.checked_rem(width).unwrap_or(0));
+        let row = number.checked_div(width).unwrap_or(0);
+        let column = number.checked_rem(width).unwrap_or(0);
         let left = self.len.saturating_sub(offset);
         let in_row = |stripe: u64| Spot {
             stripe: usize::try_from(stripe).unwrap_or(usize::MAX),
@@ -233,18 +226,15 @@ impl Chunk {
         }
     }
 
-    /// Returns the stripe of a column of a row of a profile with parities, which rotate; columns
-    /// after those with data are P and Q.
+    /// Returns the stripe of a column in a row. Columns rotate; those after the data are P and Q.
     pub(crate) fn stripe_in_row(&self, row: u64, column: u64) -> u64 {
         column.wrapping_add(row).checked_rem(self.stripes.len() as u64).unwrap_or(0)
     }
 
-    /// Returns the bytes that it takes of each of its stripes.
     pub(crate) fn stripe_len(&self) -> u64 {
         self.len.checked_div(self.width()).unwrap_or(0)
     }
 
-    /// Returns the words for its contents.
     pub(crate) fn contents(&self) -> &'static str {
         match (self.kind & DATA != 0, self.kind & METADATA != 0) {
             (true, true) => "data and metadata",
@@ -255,12 +245,11 @@ impl Chunk {
     }
 }
 
-/// All chunks, in the order of their addresses.
+/// Sorted by address, without overlaps.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Chunks(Vec<Chunk>);
 
 impl Chunks {
-    /// Sorts chunks. Refuses those that overlap.
     pub(crate) fn new(mut chunks: Vec<Chunk>) -> Result<Chunks> {
         chunks.sort_by_key(|chunk| chunk.at);
         for pair in chunks.windows(2) {
@@ -273,14 +262,12 @@ impl Chunks {
         Ok(Chunks(chunks))
     }
 
-    /// Returns the chunk that holds a logical address.
     pub(crate) fn of(&self, at: u64) -> Result<&Chunk> {
         let after = self.0.partition_point(|chunk| chunk.at <= at);
         let chunk = after.checked_sub(1).and_then(|index| self.0.get(index));
         chunk.filter(|chunk| at < chunk.range().end).ok_or_else(|| Corruption::Unmapped { at }.into())
     }
 
-    /// Returns the address after the last chunk.
     pub(crate) fn end(&self) -> u64 {
         self.0.last().map_or(0, |chunk| chunk.range().end)
     }

@@ -1,10 +1,10 @@
-//! Faults of an image and their messages: place, value found, values allowed.
+//! Faults of an image and their messages: offset, value found, values allowed.
 
 use crate::key::Key;
 use packfs_format::{TRUNCATED, faults};
 use std::fmt;
 
-/// An item as messages name it.
+/// Key of an item, in messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ItemPlace {
     pub(crate) tree: u64,
@@ -17,11 +17,9 @@ impl fmt::Display for ItemPlace {
     }
 }
 
-/// Hint for a log that cannot be read.
 pub(crate) const READ_WITHOUT: &str = "--ignore-log (or --no-journal) reads the last commit, without the log";
 
 faults! {
-    /// Faults of an image; `found` is the value that it stores.
     pub(crate) enum Corruption in "btrfs image" {}
 
     Short { len: u64, min: u64 } = "{len} bytes, at least {min} needed" => hint TRUNCATED;
@@ -67,6 +65,7 @@ faults! {
         "subvolume {child}: an entry of tree {tree} leads to it from within itself";
     NoSum { place: ItemPlace, at: u64 } =
         "{place}: data at {at:#x} has no checksum, but the inode does not say so";
+    NotDumped { place: ItemPlace } = "{place}: the dump of metadata (btrfs-image) does not hold these data";
     DataSum { at: u64, copies: usize } = "data at {at:#x}: wrong checksum (copies tried: {copies})";
     SumPlace { at: u64 } = "checksums of data at {at:#x}: item overlaps the one before";
     Overlap { place: ItemPlace } = "{place}: extent begins before the end of the one before";

@@ -1,26 +1,25 @@
-//! The devices of a filesystem, told apart by their superblocks, and reading of copies from them.
+//! The devices of a filesystem, identified by their superblocks, and reads of copies from them.
 
 use crate::chunks::{Chunk, Stripe};
 use crate::corruption::Corruption;
-use crate::disk::{STRIPE_LEN, SuperBlock};
+use crate::disk::STRIPE_LEN;
 use crate::key::Uuid;
 use crate::parity::Syndromes;
+use crate::super_block::SuperBlock;
 use packfs_core::{Error, Image, Result, usize_of};
 use packfs_format::{BlockCache, Opening};
 use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
-/// A device that was given.
 struct Device {
     super_block: SuperBlock,
     image: Arc<dyn Image>,
 }
 
-/// Bytes of rows that are kept while their columns are computed in one way after the other.
+/// Bytes of a row that are kept while its columns are computed in one way after the other.
 const ROWS_LEN: usize = 1 << 20;
 
-/// A row of a profile with parities, without one column.
 struct ComputedRow {
     wanted: usize,
     sums: Syndromes,
@@ -28,22 +27,22 @@ struct ComputedRow {
     failed: Option<Error>,
 }
 
-/// All devices that were given.
 pub(crate) struct Devices {
     devices: Vec<Device>,
-    /// The number of the device that describes the filesystem.
+    /// Index of the device whose superblock describes the filesystem.
     first: usize,
     rows: BlockCache<ComputedRow>,
-    /// Reads of damaged copies that others replaced.
+    /// Number of damaged copies that were read and replaced by others.
     pub(crate) healed: AtomicU64,
-    /// Devices that the filesystem lists, by number and UUID, once they are known.
+    /// Number of symbolic links whose target a dump of metadata does not contain.
+    pub(crate) blanked: AtomicU64,
+    /// Devices that the filesystem lists; `None` until the tree of chunks is read.
     pub(crate) listed: Option<HashSet<(u64, Uuid)>>,
-    /// Remarks for the user.
     pub(crate) warnings: Vec<String>,
 }
 
 impl Devices {
-    /// Takes the opened image and its further devices.
+    /// Reads the superblocks of the image and its further devices.
     ///
     /// Errors: `Usage` for a device that is given twice or belongs to another filesystem.
     pub(crate) fn new(image: Arc<dyn Image>, opening: &Opening) -> Result<Devices> {
@@ -58,6 +57,7 @@ impl Devices {
             first: 0,
             rows: BlockCache::new(ROWS_LEN),
             healed: AtomicU64::new(0),
+            blanked: AtomicU64::new(0),
             listed: None,
             warnings: Vec::new(),
         };
@@ -67,7 +67,7 @@ impl Devices {
         Ok(all)
     }
 
-    /// The newest superblock describes the filesystem, but none of a seed if another is given.
+    /// Chooses the newest superblock, but that of a seed only if no other is given.
     fn choose_first(&mut self) {
         let rank = |device: &Device| {
             let block = &device.super_block;
@@ -129,7 +129,6 @@ impl Devices {
         }
     }
 
-    /// Returns the superblock that describes the filesystem.
     pub(crate) fn super_block(&self) -> &SuperBlock {
         match self.devices.get(self.first).or(self.devices.first()) {
             Some(device) => &device.super_block,
@@ -145,7 +144,6 @@ impl Devices {
         uuids
     }
 
-    /// True if a device was given.
     pub(crate) fn has(&self, id: u64, uuid: Uuid) -> bool {
         self.get(id, uuid).is_some()
     }
@@ -164,14 +162,14 @@ impl Devices {
         self.devices.iter().find(is_it)
     }
 
-    /// Reads from the device of a stripe, at an offset of the device. `at` is the logical address.
+    /// `offset` counts on the device; `at` is the logical address for messages.
     pub(crate) fn read(&self, stripe: &Stripe, offset: u64, at: u64, buf: &mut [u8]) -> Result<()> {
         let Some(device) = self.get(stripe.device, stripe.uuid) else {
             if self.listed.as_ref().is_some_and(|all| !all.contains(&(stripe.device, stripe.uuid))) {
                 return Err(Corruption::NoDevice { at, device: stripe.device }.into());
             }
             let message =
-                format!("logical address {at:#x} lies on device {}, which is not given", stripe.device);
+                format!("logical address {at:#x} is on device {}, which is not given", stripe.device);
             return Err(Error::failed(message).hint("--device FILE adds a device"));
         };
         let end = offset.saturating_add(buf.len() as u64);
@@ -182,8 +180,8 @@ impl Devices {
         device.image.read_exact_at(offset, buf)
     }
 
-    /// Returns the copies of a chunk in the order in which they are read: those on devices that
-    /// missed the last commit come last.
+    /// Returns the copies of a chunk in reading order: those on devices that missed the last commit
+    /// come last.
     pub(crate) fn order(&self, chunk: &Chunk, at: u64) -> Vec<usize> {
         let mut order: Vec<usize> = (0..chunk.copies()).collect();
         if order.len() > 1 && self.devices.iter().any(|device| self.is_outdated(device)) {
@@ -207,7 +205,7 @@ impl Devices {
         device.is_some_and(|device| self.is_outdated(device))
     }
 
-    /// Reads one copy of bytes that lie in one spot of a chunk.
+    /// Reads one copy of bytes that are contiguous in the chunk.
     pub(crate) fn read_copy(&self, chunk: &Chunk, at: u64, copy: usize, buf: &mut [u8]) -> Result<()> {
         let offset = at.saturating_sub(chunk.at);
         if chunk.profile.parities() > 0 && copy > 0 {
@@ -220,14 +218,14 @@ impl Devices {
         self.read(stripe, stripe.at.saturating_add(spot.offset), at, buf)
     }
 
-    /// Computes a column of a row from its other columns and parities.
+    /// Computes a column from the other columns of its row and the parities.
     fn computed(&self, chunk: &Chunk, at: u64, copy: usize, len: usize) -> Result<Vec<u8>> {
         let row = self.rows.get_or_if(
             at,
             |row| row.sums.len() == len,
             || Ok((self.row(chunk, at, len), len.saturating_mul(2))),
         )?;
-        // From the second computation on of RAID 6, one more column is taken to be wrong.
+        // For RAID 6, each computation after the first assumes that one more column is wrong.
         let distrusted = copy.checked_sub(2);
         let distrusted =
             distrusted.map(|index| if index >= row.wanted { index.saturating_add(1) } else { index });
@@ -236,7 +234,6 @@ impl Devices {
         column.ok_or_else(|| failed().unwrap_or_else(|| Corruption::DataSum { at, copies: copy }.into()))
     }
 
-    /// Adds up the row around a part of a column.
     fn row(&self, chunk: &Chunk, at: u64, len: usize) -> ComputedRow {
         let offset = at.saturating_sub(chunk.at);
         let (number, width) = (offset / STRIPE_LEN, chunk.width());

@@ -1,33 +1,30 @@
 //! Entries of directories and attributes, which have one form.
 
-use crate::bytes::Fields;
 use crate::corruption::Corruption;
+use crate::disk::DirItem;
 use crate::key::Key;
 use crate::tree::Item;
 use packfs_core::{FileType, Result};
-use packfs_format::crc32c;
+use packfs_format::{crc32c, structure};
 
-/// Bytes of an entry before its name.
-pub(crate) const ENTRY_LEN: usize = 30;
-/// Seed of the hash of names.
+pub(crate) const ENTRY_LEN: usize = size_of::<DirItem>();
+/// Seed of the CRC-32C of names.
 const HASH_SEED: u32 = !1;
 
-/// Returns the hash that a name is found by.
+/// Offset in the key of a `DIR_ITEM`.
 pub(crate) fn name_hash(name: &[u8]) -> u64 {
     crc32c(HASH_SEED, name).into()
 }
 
-/// An entry of a directory, or an attribute.
 pub(crate) struct Entry<'i> {
     pub(crate) location: Key,
     pub(crate) file_type: u8,
     pub(crate) name: &'i [u8],
     pub(crate) value: &'i [u8],
-    /// All of its bytes.
+    /// The whole entry, with its name and value.
     pub(crate) raw: &'i [u8],
 }
 
-/// Returns the entries of an item, one behind the other.
 pub(crate) fn entries(item: &Item) -> impl Iterator<Item = Result<Entry<'_>>> {
     let mut rest = item.bytes();
     let mut is_over = false;
@@ -35,23 +32,24 @@ pub(crate) fn entries(item: &Item) -> impl Iterator<Item = Result<Entry<'_>>> {
         if rest.is_empty() || is_over {
             return None;
         }
-        let fields = Fields(rest);
-        let value_len = usize::from(fields.u16(0x19));
-        let name_end = usize::from(fields.u16(0x1b)).saturating_add(ENTRY_LEN);
-        let end = name_end.saturating_add(value_len);
+        let (place, found) = (item.place(), rest.len());
+        let Some(head) = structure::<DirItem>(rest, 0) else {
+            is_over = true;
+            return Some(Err(Corruption::Size { place, found, min: ENTRY_LEN }.into()));
+        };
+        let name_end = usize::from(head.name_len.get()).saturating_add(ENTRY_LEN);
+        let end = name_end.saturating_add(head.data_len.get().into());
         let (Some(name), Some(value)) = (rest.get(ENTRY_LEN..name_end), rest.get(name_end..end)) else {
             is_over = true;
-            let (place, found) = (item.place(), rest.len());
             return Some(Err(Corruption::Size { place, found, min: end }.into()));
         };
         let (raw, after) = rest.split_at_checked(end).unwrap_or_default();
         rest = after;
-        Some(Ok(Entry { location: Key::read(fields), file_type: fields.u8(0x1d), name, value, raw }))
+        Some(Ok(Entry { location: Key::of(&head.location), file_type: head.kind, name, value, raw }))
     })
 }
 
 impl Entry<'_> {
-    /// Returns the type that it claims.
     pub(crate) fn file_type(&self, item: &Item) -> Result<FileType> {
         Ok(match self.file_type {
             1 => FileType::File,

@@ -1,20 +1,17 @@
 //! An extent of a file as its item describes it.
 
-use crate::bytes::Fields;
 use crate::corruption::Corruption;
+use crate::disk::{FileExtentHead, FileExtentItem};
 use crate::tree::Item;
 use packfs_codec::{Algorithm, BlockRef, DecodedLen};
 use packfs_core::{Result, range_at, u32_of};
 use packfs_format::{ExtentFrom, StoredExtent};
 use std::ops::Range;
 
-/// Bytes of an extent before inline data.
-pub(crate) const INLINE_AT: usize = 0x15;
-/// Bytes of an extent elsewhere.
-const EXTENT_LEN: usize = 0x35;
-/// Most bytes of a compressed extent, stored and decoded.
+/// Offset of inline data in an item.
+pub(crate) const INLINE_AT: usize = size_of::<FileExtentHead>();
+/// Limit of a compressed extent, stored and decoded (`BTRFS_MAX_COMPRESSED`).
 const COMPRESSED_LEN_MAX: u64 = 128 << 10;
-/// Form of an extent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Form {
     /// In the item itself.
@@ -25,61 +22,57 @@ pub(crate) enum Form {
     Preallocated,
 }
 
-/// An extent of a file, checked.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct FileExtent {
     pub(crate) form: Form,
     pub(crate) algorithm: Option<Algorithm>,
-    /// Position in the file, and length there.
+    /// Offset in the file; `len` counts from it.
     pub(crate) offset: u64,
     pub(crate) len: u64,
     /// Logical address of the stored bytes; 0 for a hole.
     pub(crate) at: u64,
     pub(crate) stored_len: u64,
-    /// First byte within the extent.
+    /// Offset of the first byte within the decoded extent.
     pub(crate) start: u64,
-    /// Bytes that the whole extent holds.
     pub(crate) decoded_len: u64,
-    /// The same as it is stored, which kernels of old got wrong.
+    /// Decoded length as stored, which old kernels wrote wrong.
     pub(crate) stated_len: u64,
 }
 
 impl FileExtent {
-    /// Reads and checks an item.
     pub(crate) fn read(item: &Item, sector_len: u64) -> Result<FileExtent> {
         let place = item.place();
-        let bytes = item.bytes_of(INLINE_AT)?;
-        let fields = Fields(bytes);
+        let head: FileExtentHead = item.head()?;
         let figure = |figure, found, allowed| {
             Err(packfs_core::Error::from(Corruption::Figure { place, figure, found, allowed }))
         };
-        let algorithm = match fields.u8(0x10) {
+        let algorithm = match head.compression {
             0 => None,
             1 => Some(Algorithm::BtrfsZlib),
             2 => Some(Algorithm::BtrfsLzo),
             3 => Some(Algorithm::BtrfsZstd),
             found => return figure("compression", found.into(), "0 to 3"),
         };
-        if fields.u8(0x11) != 0 || fields.u16(0x12) != 0 {
-            return figure("encryption", fields.u8(0x11).into(), "0");
+        if head.encryption != 0 || head.other_encoding.get() != 0 {
+            return figure("encryption", head.encryption.into(), "0");
         }
-        let ram_len = fields.u64(8);
-        let form = match fields.u8(0x14) {
+        let ram_len = head.ram_bytes.get();
+        let form = match head.extent_type {
             0 => return FileExtent::inline(item, algorithm, ram_len, sector_len),
             1 => Form::Regular,
             2 => Form::Preallocated,
             found => return figure("type", found.into(), "0 to 2"),
         };
-        item.bytes_of(EXTENT_LEN)?;
+        let raw: FileExtentItem = item.head()?;
         let extent = FileExtent {
             form,
             algorithm,
             offset: item.key.offset,
-            len: fields.u64(0x2d),
-            at: fields.u64(0x15),
-            stored_len: fields.u64(0x1d),
-            start: fields.u64(0x25),
-            decoded_len: if algorithm.is_some() { ram_len } else { fields.u64(0x1d) },
+            len: raw.num_bytes.get(),
+            at: raw.disk_bytenr.get(),
+            stored_len: raw.disk_num_bytes.get(),
+            start: raw.offset.get(),
+            decoded_len: if algorithm.is_some() { ram_len } else { raw.disk_num_bytes.get() },
             stated_len: ram_len,
         };
         let is_aligned = |value: u64| value.is_multiple_of(sector_len);
@@ -113,14 +106,16 @@ impl FileExtent {
     ) -> Result<FileExtent> {
         let place = item.place();
         let stored_len = item.bytes().len().saturating_sub(INLINE_AT) as u64;
-        // Kernels of old wrote wrong lengths of inline data that is not compressed.
+        // Old kernels wrote wrong lengths of uncompressed inline data.
         let decoded_len = if algorithm.is_some() { ram_len } else { stored_len };
         if item.key.offset != 0 {
-            let (figure, found) = ("position of inline data", item.key.offset);
+            let figure = "position of inline data";
+            let found = item.key.offset;
             return Err(Corruption::Figure { place, figure, found, allowed: "0" }.into());
         }
         if algorithm.is_some() && decoded_len > sector_len {
-            let (figure, found) = ("length of inline data", decoded_len);
+            let figure = "length of inline data";
+            let found = decoded_len;
             return Err(Corruption::Figure { place, figure, found, allowed: "up to a sector" }.into());
         }
         Ok(FileExtent {
@@ -136,12 +131,11 @@ impl FileExtent {
         })
     }
 
-    /// Returns the bytes of the file that it covers.
     pub(crate) fn range(&self) -> Range<u64> {
         range_at(self.offset, self.len)
     }
 
-    /// Returns its figures as `compsize` counts them; `None` for a hole.
+    /// Returns its lengths as `compsize` counts them; `None` for a hole.
     pub(crate) fn stored(&self) -> Option<StoredExtent> {
         let codec = match (self.form, self.algorithm) {
             (Form::Preallocated, _) => "prealloc",
@@ -160,8 +154,7 @@ impl FileExtent {
         })
     }
 
-    /// Returns the addresses of the stored bytes of a part of it; empty where the file has none of
-    /// its own in chunks.
+    /// Returns the addresses of the stored bytes of a part; empty for inline data and holes.
     pub(crate) fn stored_range(&self, part: &Range<u64>) -> Range<u64> {
         if self.at == 0 || self.form != Form::Regular {
             return 0..0;
@@ -174,7 +167,6 @@ impl FileExtent {
         range_at(self.at.saturating_add(skipped), part.end.saturating_sub(part.start))
     }
 
-    /// Returns the source of its bytes.
     pub(crate) fn from(&self) -> ExtentFrom {
         match (self.form, self.algorithm) {
             (Form::Preallocated, _) => ExtentFrom::Hole,

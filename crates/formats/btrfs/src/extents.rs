@@ -7,15 +7,16 @@ use crate::inode::InodeItem;
 use crate::key::Key;
 use crate::tree::Item;
 use crate::volume::{BtrfsVolume, Node};
-use packfs_core::{FileType, Result, len_of, usize_of};
-use packfs_format::{Extent, ExtentFrom, Extents, StoredExtent};
+use packfs_core::{FileType, Result, usize_of};
+use packfs_format::{Extent, Extents, StoredExtent};
 use std::ops::{ControlFlow, Range};
+use std::sync::atomic::Ordering;
 
-/// Longest target of a symbolic link that kernels read, in bytes.
+/// Longest target of a symbolic link that Linux reads.
 const TARGET_LEN_MAX: usize = 4095;
 
 impl BtrfsVolume {
-    /// Calls `visit` for the extents of a file from the one that holds `from` on.
+    /// Calls `visit` for the extents of a file, beginning with the one that contains `from`.
     pub(crate) fn each_extent(
         &self,
         node: &Node,
@@ -34,7 +35,6 @@ impl BtrfsVolume {
         Ok(())
     }
 
-    /// Implements [`packfs_format::Volume::extents`].
     pub(crate) fn file_extents(
         &self,
         node: &Node,
@@ -48,29 +48,28 @@ impl BtrfsVolume {
             return Ok(());
         }
         let mut extents = Extents::new(range.clone(), visit);
-        let (mut end, mut is_over) = (None, false);
-        self.each_extent(node, range.start, &mut |item, extent| {
+        let mut end = None;
+        let walked = self.each_extent(node, range.start, &mut |item, extent| {
             if extent.offset >= range.end {
                 return Ok(ControlFlow::Break(()));
             }
             if end.is_some_and(|end| extent.offset < end) {
                 return Err(Corruption::Overlap { place: item.place() }.into());
             }
-            let hole = end.unwrap_or(range.start)..extent.offset;
             end = Some(extent.range().end);
             self.before_reading(&inode, item, &extent, &range)?;
             let own = Extent { offset: extent.offset, len: extent.len, from: extent.from() };
-            is_over = extents.push(hole_in(hole)).is_break() || extents.push(own).is_break();
-            Ok(if is_over { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
-        })?;
-        if !is_over && extents.push(hole_in(end.unwrap_or(range.start)..range.end)).is_continue() {
-            extents.finish();
+            let filled = extents.fill_to(extent.offset);
+            Ok(if filled.is_continue() { extents.push(own) } else { filled })
+        });
+        if walked.is_ok() {
+            let _ = extents.fill_to(range.end);
         }
-        Ok(())
+        extents.finish(walked)
     }
 
-    /// Refuses data without checksums as Linux does, unless the inode says that it has none.
-    /// Remembers the block of inline data.
+    /// Refuses data without checksums as Linux does, unless the inode has `NODATASUM`. Registers
+    /// the block of inline data.
     fn before_reading(
         &self,
         inode: &InodeItem,
@@ -78,8 +77,13 @@ impl BtrfsVolume {
         extent: &FileExtent,
         range: &Range<u64>,
     ) -> Result<()> {
-        if let (Form::Inline, Some(origin)) = (extent.form, item.origin()) {
-            self.fs.store.expect_inline(origin.block, origin.generation);
+        if extent.form == Form::Inline {
+            if self.is_blanked(item) {
+                return Err(Corruption::NotDumped { place: item.place() }.into());
+            }
+            if let Some(origin) = item.origin() {
+                self.fs.store.expect_inline(origin.block, origin.generation);
+            }
         }
         match self.unsummed(inode, extent, range)? {
             None => Ok(()),
@@ -87,7 +91,13 @@ impl BtrfsVolume {
         }
     }
 
-    /// Returns the first address in a part of an extent that lacks a checksum that it should have.
+    /// True for inline data that btrfs-image replaced with zeros.
+    fn is_blanked(&self, item: &Item) -> bool {
+        let data = item.bytes().get(INLINE_AT..).unwrap_or_default();
+        self.fs.store.super_block().is_dump() && data.iter().all(|byte| *byte == 0)
+    }
+
+    /// Returns the first address in a part of an extent whose required checksum is missing.
     pub(crate) fn unsummed(
         &self,
         inode: &InodeItem,
@@ -95,13 +105,14 @@ impl BtrfsVolume {
         part: &Range<u64>,
     ) -> Result<Option<u64>> {
         let stored = extent.stored_range(part);
-        match inode.is_unsummed || self.fs.sums.is_none() || stored.is_empty() {
-            true => Ok(None),
-            false => self.fs.unverified(stored),
+        if inode.is_unsummed || self.fs.sums.is_none() || stored.is_empty() {
+            Ok(None)
+        } else {
+            self.fs.unverified(stored)
         }
     }
 
-    /// Implements [`packfs_format::Volume::stored_extents`]: all extents, also behind the end.
+    /// Passes on all extents, including those after the end of the file.
     pub(crate) fn each_stored(
         &self,
         node: &Node,
@@ -113,7 +124,6 @@ impl BtrfsVolume {
         })
     }
 
-    /// Implements [`packfs_format::Volume::read_link`].
     pub(crate) fn target_of(&self, node: &Node) -> Result<Vec<u8>> {
         let link = self.inode_item(node)?;
         link.wanted(FileType::Symlink)?;
@@ -125,17 +135,19 @@ impl BtrfsVolume {
         if extent.form != Form::Inline || extent.algorithm.is_some() {
             return Err(Corruption::Wanted { tree, inode, wanted: "symbolic link with inline data" }.into());
         }
-        // mkfs.btrfs --rootdir once stored a NUL behind the target.
+        // Linux shows an empty target, too.
+        if self.is_blanked(&item) {
+            self.fs.store.devices.blanked.fetch_add(1, Ordering::Relaxed);
+            return Ok(Vec::new());
+        }
+        // Old versions of mkfs.btrfs --rootdir stored a NUL after the target.
         let stored = item.bytes().get(INLINE_AT..).unwrap_or_default();
         let target = stored.get(..usize_of(link.len)).unwrap_or(stored);
         if target.is_empty() || target.len() > TARGET_LEN_MAX || target.contains(&0) {
-            let (figure, found) = ("length of the target", target.len() as u64);
+            let figure = "length of the target";
+            let found = target.len() as u64;
             return Err(Corruption::Figure { place, figure, found, allowed: "1 to 4095 without NUL" }.into());
         }
         Ok(target.to_vec())
     }
-}
-
-fn hole_in(range: Range<u64>) -> Extent {
-    Extent { offset: range.start, len: len_of(&range), from: ExtentFrom::Hole }
 }

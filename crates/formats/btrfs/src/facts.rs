@@ -1,20 +1,20 @@
 //! Facts of the filesystem, its devices, and its subvolumes.
 
-use crate::disk::{COMPAT_RO, INCOMPAT, feature_names, tree};
+use crate::disk::tree;
 use crate::subvolumes::Paths;
+use crate::super_block::{COMPAT_RO, INCOMPAT, feature_names};
 use crate::volume::BtrfsVolume;
 use packfs_core::{Error, Result, escaped};
 use packfs_format::{FactValue, Facts};
 use std::collections::BTreeSet;
 
-/// Subvolumes that are listed, at most.
 const SUBVOLUMES_MAX: usize = 10_000;
 
 impl BtrfsVolume {
-    /// Returns the length of the opened device.
     pub(crate) fn opened_device_len(&self) -> u64 {
-        let is_opened =
-            |device: &&crate::disk::DeviceItem| self.fs.store.devices.is_opened(device.id, device.uuid);
+        let is_opened = |device: &&crate::super_block::DeviceItem| {
+            self.fs.store.devices.is_opened(device.id, device.uuid)
+        };
         self.fs.devices.iter().find(is_opened).map_or(self.image.len(), |device| device.len)
     }
 
@@ -66,7 +66,7 @@ impl BtrfsVolume {
     }
 
     fn device_lines(&self) -> Vec<String> {
-        let line = |device: &crate::disk::DeviceItem| {
+        let line = |device: &crate::super_block::DeviceItem| {
             let given = self.fs.store.devices.has(device.id, device.uuid);
             let missing = if given { "" } else { ", not given" };
             format!("{}: {}, {} bytes{missing}", device.id, device.uuid, device.len)
@@ -74,7 +74,7 @@ impl BtrfsVolume {
         self.fs.devices.iter().map(line).collect()
     }
 
-    /// One line a subvolume: number, path, and whether it is read-only.
+    /// Returns lines with number, path, and read-only flag.
     fn subvolume_lines(&self) -> Result<Vec<String>> {
         let ids = self.fs.subvolume_ids()?;
         let (mut lines, mut paths) = (Vec::new(), Paths::default());
@@ -95,7 +95,6 @@ impl BtrfsVolume {
     }
 }
 
-/// Returns the fact that something cannot be read.
 fn unreadable(error: &Error) -> FactValue {
     FactValue::Text(format!("unreadable: {error}"))
 }

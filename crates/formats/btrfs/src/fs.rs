@@ -1,68 +1,53 @@
 //! An opened filesystem: its devices, chunks, and trees.
 
-use crate::bytes::Fields;
 use crate::chunks::{Chunk, Chunks};
 use crate::corruption::Corruption;
 use crate::devices::Devices;
-use crate::disk::{DeviceItem, RootPlace, SUPER_AT, SuperBlock, kind, tree};
+use crate::disk::{DiskKey, RootItem, RootItemV2, SUPER_AT, kind, tree};
 use crate::key::Key;
 use crate::store::Store;
+use crate::super_block::{DeviceItem, RootPlace, SuperBlock};
 use crate::tree::{Item, Logs, SumRun, Tree};
 use packfs_core::{Error, ErrorKind, Image, Result};
-use packfs_format::Opening;
+use packfs_format::{Opening, structure};
 use std::sync::Arc;
 
-/// Bytes of a description of a tree without the fields of later kernels.
-const ROOT_LEN_MIN: usize = 239;
-/// Bytes of it with the UUIDs of a subvolume.
-const ROOT_LEN: usize = 439;
-
-/// Devices, chunks, and trees.
 pub(crate) struct Fs {
     pub(crate) store: Store,
-    /// The tree of trees.
     pub(crate) roots: Tree,
     /// Checksums of file data; `None` if their tree cannot be found.
     pub(crate) sums: Option<Tree>,
-    /// Devices that the filesystem lists.
     pub(crate) devices: Vec<DeviceItem>,
-    /// Checksums of file data in logs, in the order of their addresses.
+    /// Checksums of file data in logs, sorted by address.
     pub(crate) log_sums: Vec<SumRun>,
     pub(crate) warnings: Vec<String>,
-    /// Fault of the filesystem as a whole: changes that are missing.
+    /// Reason why the filesystem as a whole is not intact: missing changes.
     pub(crate) fault: Option<Error>,
-    /// Changes after the last commit, by tree.
+    /// Changes of each tree after the last commit.
     logs: Logs,
 }
 
-/// Description of a tree.
 #[derive(Clone)]
 pub(crate) struct Root {
     pub(crate) tree: Tree,
-    /// Inode of its root directory.
     pub(crate) dir: u64,
     pub(crate) is_read_only: bool,
-    /// Bytes of its blocks.
     pub(crate) bytes_used: u64,
     pub(crate) parent_uuid: Option<crate::key::Uuid>,
-    /// Time of creation, in seconds since 1970.
     pub(crate) made_at: i64,
-    /// Names that lead to it; 0 while it is deleted.
+    /// Number of references; 0 for a deleted subvolume.
     pub(crate) refs: u32,
 }
 
 impl Fs {
-    /// Opens devices.
     pub(crate) fn open(image: Arc<dyn Image>, opening: &Opening) -> Result<Fs> {
         let devices = Devices::new(image, opening)?;
         let block = devices.super_block().clone();
         let system = system_chunks(&block)?;
         let store = Store::new(devices, Chunks::new(system.clone())?);
-        let (chunks, listed) = match block.is_one_chunk() {
-            true => (system, vec![block.device]),
-            false => read_chunks(&store)?,
-        };
-        // Linux writes the log to the first superblock alone, and mounts no other.
+        let (chunks, listed) =
+            if block.is_one_chunk() { (system, vec![block.device]) } else { read_chunks(&store)? };
+        // Linux writes the log to the first superblock only, and does not mount from a copy.
         let copy = (block.at != SUPER_AT).then_some(Corruption::SuperCopy { at: block.at });
         let mut warnings = store.devices.warnings.clone();
         let mut store = store.with_chunks(Chunks::new(chunks)?);
@@ -94,14 +79,11 @@ impl Fs {
         Ok(fs)
     }
 
-    /// Returns the description of a tree.
-    ///
-    /// Errors: `Corrupt` if there is none.
+    /// Errors: `Corrupt` if the tree of trees has no such item.
     pub(crate) fn root(&self, id: u64) -> Result<Root> {
         self.find_root(id)?.ok_or_else(|| Corruption::NoTree { id }.into())
     }
 
-    /// Returns the description of a tree; `None` if there is none.
     pub(crate) fn find_root(&self, id: u64) -> Result<Option<Root>> {
         let item = self.roots.last_to(&self.store, &Key::new(id, kind::ROOT_ITEM, u64::MAX))?;
         let item = item.filter(|item| (item.key.object, item.key.kind) == (id, kind::ROOT_ITEM));
@@ -111,7 +93,7 @@ impl Fs {
         Ok(Some(root))
     }
 
-    /// Takes changes of trees that are not in them, and checksums of file data.
+    /// Adds changes of trees that are not in them, and checksums of file data.
     pub(crate) fn put_logs(&mut self, logs: Logs, mut sums: Vec<Item>) {
         sums.sort_by_key(|item| item.key.offset);
         let mut end = 0;
@@ -139,7 +121,6 @@ impl Fs {
         Ok(tree::TOP)
     }
 
-    /// Returns the error of an option that names a subvolume.
     pub(crate) fn no_subvolume(&self, name: &str) -> Error {
         Error::usage(format!("the image has no subvolume {name:?}"))
             .hint("packfs info lists subvolumes with their numbers and paths")
@@ -148,49 +129,45 @@ impl Fs {
 
 impl Root {
     pub(crate) fn read(item: &Item) -> Result<Root> {
-        let bytes = item.bytes_of(ROOT_LEN_MIN)?;
-        let fields = Fields(bytes);
-        let id = item.key.object;
-        let root = RootPlace { at: fields.u64(0xb0), level: fields.u8(0xee), generation: fields.u64(0xa0) };
-        let uuid = |at| {
-            let uuid = crate::key::Uuid(fields.array(at));
-            (bytes.len() >= ROOT_LEN && uuid.0 != [0; 16]).then_some(uuid)
-        };
+        let raw: RootItem = item.head()?;
+        let more: Option<RootItemV2> = structure(item.bytes(), size_of::<RootItem>());
+        let root = RootPlace { at: raw.bytenr.get(), level: raw.level, generation: raw.generation.get() };
+        let parent = more.map(|more| more.parent_uuid).filter(|uuid| *uuid != [0; 16]);
         Ok(Root {
-            tree: Tree::new(id, root),
-            dir: fields.u64(0xa8),
-            is_read_only: fields.u64(0xd0) & 1 != 0,
-            bytes_used: fields.u64(0xc0),
-            parent_uuid: uuid(0x107),
-            made_at: fields.u64(0x153).cast_signed(),
-            refs: fields.u32(0xd8),
+            tree: Tree::new(item.key.object, root),
+            dir: raw.root_dirid.get(),
+            is_read_only: raw.flags.get() & 1 != 0,
+            bytes_used: raw.bytes_used.get(),
+            parent_uuid: parent.map(crate::key::Uuid),
+            made_at: more.map_or(0, |more| more.otime.sec.get().cast_signed()),
+            refs: raw.refs.get(),
         })
     }
 }
 
-/// Reads the chunks in the superblock.
 fn system_chunks(block: &SuperBlock) -> Result<Vec<Chunk>> {
     let array = &*block.system_array;
     let mut chunks = Vec::new();
     let mut at = 0_usize;
     while at < array.len() {
         let rest = array.get(at..).unwrap_or_default();
-        let key = Key::read(Fields(rest));
-        let bytes = rest.get(Key::LEN..).unwrap_or_default();
+        let raw = structure::<DiskKey>(rest, 0).ok_or(Corruption::SystemArray { at })?;
+        let key = Key::of(&raw);
+        let bytes = rest.get(size_of::<DiskKey>()..).unwrap_or_default();
         if key.kind != kind::CHUNK_ITEM {
             return Err(Corruption::SystemArray { at }.into());
         }
-        let (chunk, len) = match block.is_one_chunk() {
-            true => (Chunk::whole(bytes), bytes.len()),
-            false => Chunk::read(bytes, key.offset, block.sector_len)?,
+        let (chunk, len) = if block.is_one_chunk() {
+            (Chunk::whole(bytes).ok_or(Corruption::SystemArray { at })?, bytes.len())
+        } else {
+            Chunk::read(bytes, key.offset, block.sector_len)?
         };
         chunks.push(chunk);
-        at = at.saturating_add(Key::LEN).saturating_add(len);
+        at = at.saturating_add(size_of::<DiskKey>()).saturating_add(len);
     }
     Ok(chunks)
 }
 
-/// Reads the tree of chunks.
 fn read_chunks(store: &Store) -> Result<(Vec<Chunk>, Vec<DeviceItem>)> {
     let block = store.super_block();
     let tree = Tree::new(tree::CHUNK, block.chunks);
@@ -198,7 +175,7 @@ fn read_chunks(store: &Store) -> Result<(Vec<Chunk>, Vec<DeviceItem>)> {
     for item in tree.all(store) {
         let item = item?;
         match item.key.kind {
-            kind::DEV_ITEM => devices.push(DeviceItem::read(Fields(item.bytes_of(DeviceItem::LEN)?))),
+            kind::DEV_ITEM => devices.push(DeviceItem::of(&item.head()?)),
             kind::CHUNK_ITEM => {
                 chunks.push(Chunk::read(item.bytes(), item.key.offset, block.sector_len)?.0);
             }

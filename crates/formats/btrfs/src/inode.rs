@@ -1,23 +1,18 @@
 //! Inodes.
 
-use crate::bytes::Fields;
 use crate::corruption::Corruption;
-use crate::disk::kind;
+use crate::disk::{RawInodeItem, kind};
 use crate::key::Key;
 use crate::volume::{BtrfsVolume, Node, Place};
 use packfs_core::{DeviceNumber, FileType, Meta, Owner, Result, Timestamp};
 use packfs_format::{Inode, InodeId, InodeKind};
 
-/// Bytes of an inode.
-const INODE_LEN: usize = 160;
-/// Flag of an inode: its data has no checksums.
+/// Inode flag `BTRFS_INODE_NODATASUM`.
 const NODATASUM: u64 = 1;
-/// Items of an inode that are passed in search of its attributes, at most.
+/// Items after an inode that are scanned for its attributes before they are looked up.
 const NEAR_MAX: usize = 8;
-/// Nanoseconds of a second.
 const NANOS: u32 = 1_000_000_000;
 
-/// Fields of an inode that was checked.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct InodeItem {
     tree: u64,
@@ -25,10 +20,8 @@ pub(crate) struct InodeItem {
     pub(crate) file_type: FileType,
     pub(crate) mode: u32,
     pub(crate) len: u64,
-    /// Bytes of its extents, without holes.
     pub(crate) bytes_used: u64,
     pub(crate) links: u32,
-    /// True if its data has no checksums.
     pub(crate) is_unsummed: bool,
     owner: Owner,
     device: u64,
@@ -36,7 +29,6 @@ pub(crate) struct InodeItem {
 }
 
 impl InodeItem {
-    /// Refuses inodes of another type.
     pub(crate) fn wanted(&self, file_type: FileType) -> Result<()> {
         if self.file_type == file_type {
             return Ok(());
@@ -66,7 +58,6 @@ impl InodeItem {
         }
     }
 
-    /// Returns permissions, owner, and time.
     pub(crate) fn meta(&self) -> Meta {
         let (seconds, nanos) = self.mtime;
         Meta {
@@ -78,17 +69,17 @@ impl InodeItem {
 }
 
 impl BtrfsVolume {
-    /// Reads an inode.
     pub(crate) fn inode_item(&self, node: &Node) -> Result<InodeItem> {
         let (tree, inode) = (node.tree.id, node.inode);
         let item = node.tree.get(&self.fs.store, &Key::new(inode, kind::INODE_ITEM, 0))?;
         let item = item.ok_or(Corruption::NoInode { tree, inode })?;
-        let fields = Fields(item.bytes_of(INODE_LEN)?);
-        let mode = fields.u32(0x34);
+        let raw: RawInodeItem = item.head()?;
+        let mode = raw.mode.get();
         let file_type = FileType::from_mode_bits(mode).ok_or(Corruption::Mode { tree, inode, mode })?;
-        let len = fields.u64(0x10);
+        let len = raw.size.get();
         if i64::try_from(len).is_err() {
-            let (place, allowed) = (item.place(), "below 2^63");
+            let place = item.place();
+            let allowed = "below 2^63";
             return Err(Corruption::Figure { place, figure: "length", found: len, allowed }.into());
         }
         Ok(InodeItem {
@@ -97,12 +88,12 @@ impl BtrfsVolume {
             file_type,
             mode,
             len,
-            bytes_used: fields.u64(0x18),
-            links: fields.u32(0x28),
-            is_unsummed: fields.u64(0x40) & NODATASUM != 0,
-            owner: Owner { uid: fields.u32(0x2c), gid: fields.u32(0x30) },
-            device: fields.u64(0x38),
-            mtime: (fields.u64(0x88).cast_signed(), fields.u32(0x90)),
+            bytes_used: raw.nbytes.get(),
+            links: raw.nlink.get(),
+            is_unsummed: raw.flags.get() & NODATASUM != 0,
+            owner: Owner { uid: raw.uid.get(), gid: raw.gid.get() },
+            device: raw.rdev.get(),
+            mtime: (raw.mtime.sec.get().cast_signed(), raw.mtime.nsec.get()),
         })
     }
 
@@ -123,7 +114,7 @@ impl BtrfsVolume {
         })
     }
 
-    /// True if an inode has attributes. They follow its references, mostly in the same block.
+    /// Attributes follow the references of an inode, mostly in the same block.
     fn has_attributes(&self, node: &Node) -> bool {
         let (store, inode) = (&self.fs.store, node.inode);
         let (start, end) =
@@ -144,8 +135,8 @@ impl BtrfsVolume {
         }
     }
 
-    /// Returns the directory that stands for a subvolume which is not in this tree, with the owner
-    /// and time of the directory around it.
+    /// Describes the directory instead of a subvolume that is not in this tree, with the owner and
+    /// time of its parent.
     pub(crate) fn describe_empty(&self, parent: InodeId, number: u64) -> Result<Inode> {
         let meta = match self.place(parent)? {
             Place::Node(node) => self.inode_item(&node)?.meta(),

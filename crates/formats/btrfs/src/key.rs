@@ -1,9 +1,9 @@
 //! Keys of items and UUIDs.
 
-use crate::bytes::Fields;
+use crate::disk::DiskKey;
+use packfs_core::uuid_text;
 use std::fmt;
 
-/// Key of an item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct Key {
     pub(crate) object: u64,
@@ -12,14 +12,11 @@ pub(crate) struct Key {
 }
 
 impl Key {
-    /// Bytes of a key.
-    pub(crate) const LEN: usize = 17;
-
     pub(crate) fn new(object: u64, kind: u8, offset: u64) -> Key {
         Key { object, kind, offset }
     }
 
-    /// Returns the key before it; `None` for the first.
+    /// Returns the largest key below this one; `None` for the first.
     pub(crate) fn before(self) -> Option<Key> {
         let Key { object, kind, offset } = self;
         if let Some(offset) = offset.checked_sub(1) {
@@ -31,7 +28,7 @@ impl Key {
         object.checked_sub(1).map(|object| Key { object, kind: u8::MAX, offset: u64::MAX })
     }
 
-    /// Returns the key after it; the last has none after it but itself.
+    /// Returns the smallest key above this one, or the last key itself.
     pub(crate) fn after(self) -> Key {
         let Key { object, kind, offset } = self;
         if let Some(offset) = offset.checked_add(1) {
@@ -43,8 +40,8 @@ impl Key {
         object.checked_add(1).map_or(self, |object| Key { object, kind: 0, offset: 0 })
     }
 
-    pub(crate) fn read(fields: Fields<'_>) -> Key {
-        Key { object: fields.u64(0), kind: fields.u8(8), offset: fields.u64(9) }
+    pub(crate) fn of(raw: &DiskKey) -> Key {
+        Key { object: raw.objectid.get(), kind: raw.kind, offset: raw.offset.get() }
     }
 }
 
@@ -54,16 +51,11 @@ impl fmt::Display for Key {
     }
 }
 
-/// UUID, displayed in the usual form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Uuid(pub(crate) [u8; 16]);
 
 impl fmt::Display for Uuid {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (index, byte) in self.0.iter().enumerate() {
-            let dash = if matches!(index, 4 | 6 | 8 | 10) { "-" } else { "" };
-            write!(f, "{dash}{byte:02x}")?;
-        }
-        Ok(())
+        f.write_str(&uuid_text(&self.0))
     }
 }

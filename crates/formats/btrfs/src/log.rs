@@ -1,53 +1,51 @@
 //! The log of changes that were synced after the last commit, as items that replace those of a
 //! subvolume (`fs/btrfs/tree-log.c` of Linux replays it at the next mount).
 //!
-//! The log of an inode holds all of its attributes, the extents that changed, and the references by
+//! The log of an inode contains all of its attributes, the changed extents, and its references;
+//! that of a directory contains the ranges of its listing in which names were removed.
+//!
+//! Invariant: work and memory are within one budget for all logs of an image.
 //! which it is named; that of a directory the ranges of its listing in which names were removed.
 //!
 //! Invariant: work and memory are within one budget for all logs of an image.
 
-use crate::bytes::Fields;
 use crate::corruption::{Corruption, READ_WITHOUT};
-use crate::disk::{RootPlace, kind, tree};
-use crate::entry::{ENTRY_LEN, entries, name_hash};
+use crate::disk::{
+    DirItem, DirLogItem, DiskKey, FileExtentItem, InodeExtref, InodeRef, RawInodeItem, kind, tree,
+};
+use crate::entry::{entries, name_hash};
 use crate::extent::{FileExtent, Form};
 use crate::fs::{Fs, Root};
 use crate::key::Key;
 use crate::log_extents::Cuts;
+use crate::super_block::RootPlace;
 use crate::tree::{Changes, Item, Items, Logs, Tree};
 use packfs_core::{Error, FileType, Result};
+use packfs_format::{Budget, structure};
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::ops::Range;
 use std::sync::Arc;
+use zerocopy::IntoBytes;
 
-/// Items that are read to apply all logs, at most: theirs, and those that they change.
-const ITEMS_MAX: usize = 1 << 20;
-/// Bytes of changes, at most.
-const BYTES_MAX: usize = 64 << 20;
-/// Bytes of a change besides those of its item.
+const ITEMS_MAX: u64 = 1 << 20;
+const BYTES_MAX: u64 = 64 << 20;
 const CHANGE_LEN: usize = 96;
-/// Bytes of a reference before its name, and of one by hash.
-const REF_LEN: usize = 10;
-const EXTREF_LEN: usize = 18;
+/// Bytes before the name in a reference and in an extended one.
+const REF_LEN: usize = size_of::<InodeRef>();
+const EXTREF_LEN: usize = size_of::<InodeExtref>();
 
-/// Room that is left.
-pub(crate) struct Budget {
-    items: usize,
-    bytes: usize,
+pub(crate) struct Room {
+    items: Budget,
+    bytes: Budget,
 }
 
-impl Budget {
-    /// Takes the room of items that are read.
+impl Room {
     pub(crate) fn take(&mut self, items: usize) -> Result<()> {
-        let left = self.items.checked_sub(items);
-        self.items = left.ok_or_else(|| limit(format_args!("more than {ITEMS_MAX} items")))?;
-        Ok(())
+        self.items.spend(items as u64, || limit(format_args!("more than {ITEMS_MAX} items")))
     }
 
     fn take_bytes(&mut self, bytes: usize) -> Result<()> {
-        let left = self.bytes.checked_sub(bytes);
-        self.bytes = left.ok_or_else(|| limit(format_args!("more than {BYTES_MAX} bytes of changes")))?;
-        Ok(())
+        self.bytes.spend(bytes as u64, || limit(format_args!("more than {BYTES_MAX} bytes of changes")))
     }
 }
 
@@ -55,7 +53,7 @@ fn limit(what: impl std::fmt::Display) -> Error {
     Error::limit("log of the btrfs image", what)
 }
 
-/// Applies the log, or says why not: then the last commit is read.
+/// Applies the log, or records why not; the filesystem then has the state of the last commit.
 pub(crate) fn apply(fs: &mut Fs, is_wanted: bool) {
     let Some(place) = fs.store.super_block().log else { return };
     let read = if is_wanted { read(fs, place).map(Some) } else { Ok(None) };
@@ -74,14 +72,16 @@ pub(crate) fn apply(fs: &mut Fs, is_wanted: bool) {
     fs.warnings.push(warning);
 }
 
-/// Reads the logs; returns the checksums in them and the number of their inodes, too.
+/// Reads the logs; also returns their checksums and the number of their inodes.
 fn read(fs: &Fs, place: RootPlace) -> Result<(Logs, Vec<Item>, usize)> {
-    let (mut logs, mut sums, mut inodes) = (Logs::new(), Vec::new(), 0_usize);
-    let mut budget = Budget { items: ITEMS_MAX, bytes: BYTES_MAX };
+    let mut logs = Logs::new();
+    let mut sums = Vec::new();
+    let mut inodes = 0_usize;
+    let mut budget = Room { items: Budget::new(ITEMS_MAX), bytes: Budget::new(BYTES_MAX) };
     for item in Tree::new(tree::LOG, place).items_of(&fs.store, tree::LOG, kind::ROOT_ITEM, 0) {
         let item = item?;
         budget.take(1)?;
-        // The log of a subvolume that was deleted afterwards.
+        // The subvolume was deleted after its log was written.
         let Some(base) = fs.find_root(item.key.offset)?.filter(|root| root.refs > 0) else { continue };
         let log = Tree::new(tree::LOG, Root::read(&item)?.tree.root);
         let mut replay = Replay {
@@ -107,7 +107,7 @@ struct Replay<'f, 'b> {
     fs: &'f Fs,
     base: Tree,
     log: Tree,
-    budget: &'b mut Budget,
+    budget: &'b mut Room,
     rows: BTreeMap<Key, Option<Item>>,
     /// Inodes that were removed before they were synced.
     ignored: HashSet<u64>,
@@ -115,7 +115,6 @@ struct Replay<'f, 'b> {
     relinked: BTreeSet<u64>,
 }
 
-/// A name of an inode in a directory.
 #[derive(Clone, Copy)]
 struct Link<'i> {
     dir: u64,
@@ -124,7 +123,7 @@ struct Link<'i> {
 }
 
 impl<'f> Replay<'f, '_> {
-    /// Returns an item with the changes so far.
+    /// Returns an item with the changes so far applied.
     fn current(&self, key: Key) -> Result<Option<Item>> {
         match self.rows.get(&key) {
             Some(item) => Ok(item.clone()),
@@ -132,12 +131,17 @@ impl<'f> Replay<'f, '_> {
         }
     }
 
-    /// Replaces an item, or deletes it.
     fn put(&mut self, key: Key, item: Option<Item>) -> Result<()> {
         let len = item.as_ref().map_or(0, |item| item.bytes().len());
         self.budget.take_bytes(len.saturating_add(CHANGE_LEN))?;
         self.rows.insert(key, item.map(|item| item.detached()));
         Ok(())
+    }
+
+    /// Replaces the fields of an inode; bytes after them stay.
+    fn put_inode(&mut self, item: &Item, inode: &RawInodeItem) -> Result<()> {
+        let rest = item.bytes().get(size_of::<RawInodeItem>()..).unwrap_or_default();
+        self.put_made(item.key, [inode.as_bytes(), rest].concat())
     }
 
     fn put_made(&mut self, key: Key, bytes: Vec<u8>) -> Result<()> {
@@ -149,18 +153,19 @@ impl<'f> Replay<'f, '_> {
     }
 
     fn stored(&self, object: u64, from: (u8, u64), to: (u8, u64)) -> Items<'f> {
-        let (start, end) = (Key::new(object, from.0, from.1), Key::new(object, to.0, to.1));
+        let start = Key::new(object, from.0, from.1);
+        let end = Key::new(object, to.0, to.1);
         self.base.items(&self.fs.store, start, end)
     }
 
-    /// Takes inodes, attributes, and checksums; returns the number of inodes.
+    /// Applies inodes and attributes, collects checksums; returns the number of inodes.
     fn inodes(&mut self, sums: &mut Vec<Item>) -> Result<usize> {
         let mut count = 0_usize;
         for item in self.logged() {
             let item = item?;
             self.budget.take(1)?;
             match item.key.kind {
-                kind::INODE_ITEM if Fields(item.bytes()).u32(0x28) == 0 => {
+                kind::INODE_ITEM if item.head::<RawInodeItem>()?.nlink.get() == 0 => {
                     self.ignored.insert(item.key.object);
                 }
                 kind::INODE_ITEM => {
@@ -187,23 +192,22 @@ impl<'f> Replay<'f, '_> {
             self.budget.take(1)?;
             self.put(old?.key, None)?;
         }
-        // Without a generation the log only tells that the inode exists, and perhaps its length.
-        let logged = Fields(item.bytes());
+        // A log without a generation only says that the inode exists, and perhaps its length.
+        let logged: RawInodeItem = item.head()?;
         let before = self.base.get(&self.fs.store, &item.key)?;
-        if let Some(before) = before.filter(|_| logged.u64(0) == 0) {
-            let len = logged.u64(0x10);
-            if len != 0 && is_file(&before) {
-                let mut bytes = before.bytes().to_vec();
-                put(&mut bytes, 0x10, &len.to_le_bytes());
-                self.put_made(item.key, bytes)?;
+        if let Some(before) = before.filter(|_| logged.generation.get() == 0) {
+            let len = logged.size;
+            if len.get() != 0 && is_file(&before)? {
+                let inode = RawInodeItem { size: len, ..before.head()? };
+                self.put_inode(&before, &inode)?;
             }
             return Ok(());
         }
         self.put(item.key, Some(item))
     }
 
-    /// Puts extents in the place of those that they cover, whole or in part. Those behind the end
-    /// of a file are dropped first.
+    /// Replaces extents that logged ones cover, whole or in part. Extents after the end of a file
+    /// are dropped first.
     fn extents(&mut self) -> Result<()> {
         let mut cuts = Cuts::default();
         for item in self.logged() {
@@ -218,8 +222,10 @@ impl<'f> Replay<'f, '_> {
             }
             match item.key.kind {
                 kind::INODE_ITEM => {
-                    let inode = self.current(item.key)?.filter(is_file);
-                    cuts.end = inode.map(|inode| self.aligned(Fields(inode.bytes()).u64(0x10)));
+                    let inode = self.current(item.key)?;
+                    let inode = inode.map(|inode| inode.head::<RawInodeItem>()).transpose()?;
+                    let file = inode.filter(|inode| file_type(inode) == Some(FileType::File));
+                    cuts.end = file.map(|inode| self.aligned(inode.size.get()));
                 }
                 kind::EXTENT_DATA => {
                     let own = FileExtent::read(&item, self.sector_len())?.range();
@@ -240,7 +246,7 @@ impl<'f> Replay<'f, '_> {
         at.checked_next_multiple_of(self.sector_len()).unwrap_or(u64::MAX)
     }
 
-    /// Keeps of the extents of a file what is outside of ranges, and adds others.
+    /// Removes ranges from the extents of a file and adds logged extents.
     fn cut(&mut self, cuts: &Cuts) -> Result<()> {
         let ranges = cuts.joined();
         let mut done = None;
@@ -252,7 +258,7 @@ impl<'f> Replay<'f, '_> {
                 if old.key.offset >= range.end {
                     break;
                 }
-                // A long extent was cut with an earlier range.
+                // An earlier range already cut this extent.
                 if done < Some(old.key) {
                     done = Some(old.key);
                     self.cut_extent(&old, &ranges)?;
@@ -279,24 +285,21 @@ impl<'f> Replay<'f, '_> {
             self.keep(old, extent.form, kept_from..range.start)?;
             kept_from = range.end;
         }
-        match kept_from > whole.start {
-            true => self.keep(old, extent.form, kept_from..whole.end),
-            false => Ok(()),
-        }
+        if kept_from > whole.start { self.keep(old, extent.form, kept_from..whole.end) } else { Ok(()) }
     }
 
     fn keep(&mut self, old: &Item, form: Form, kept: Range<u64>) -> Result<()> {
         if kept.is_empty() || form == Form::Inline {
             return Ok(());
         }
-        let mut bytes = old.bytes().to_vec();
-        let start = Fields(&bytes).u64(0x25).saturating_add(kept.start.saturating_sub(old.key.offset));
-        put(&mut bytes, 0x25, &start.to_le_bytes());
-        put(&mut bytes, 0x2d, &packfs_core::len_of(&kept).to_le_bytes());
-        self.put_made(Key { offset: kept.start, ..old.key }, bytes)
+        let raw: FileExtentItem = old.head()?;
+        let offset = raw.offset.get().saturating_add(kept.start.saturating_sub(old.key.offset)).into();
+        let part = FileExtentItem { offset, num_bytes: packfs_core::len_of(&kept).into(), ..raw };
+        self.put_made(Key { offset: kept.start, ..old.key }, part.as_bytes().to_vec())
     }
 
-    /// Removes names that a logged range of a listing lacks, and adds those that it has.
+    /// Within logged ranges of a listing, removes names that the log lacks, and adds those that it
+    /// has.
     fn listings(&mut self) -> Result<()> {
         for item in self.logged() {
             let item = item?;
@@ -304,7 +307,7 @@ impl<'f> Replay<'f, '_> {
             if item.key.kind != kind::DIR_LOG_INDEX || self.ignored.contains(&dir) {
                 continue;
             }
-            let end = Fields(item.bytes_of(8)?).u64(0);
+            let end = item.head::<DirLogItem>()?.end.get();
             for old in self.stored(dir, (kind::DIR_INDEX, item.key.offset), (kind::DIR_INDEX, end)) {
                 let old = old?;
                 self.budget.take(1)?;
@@ -331,7 +334,7 @@ impl<'f> Replay<'f, '_> {
         Ok(())
     }
 
-    /// Names inodes as their references say.
+    /// Applies references: links inodes by the logged names.
     fn references(&mut self) -> Result<()> {
         for item in self.logged() {
             let item = item?;
@@ -361,7 +364,6 @@ impl<'f> Replay<'f, '_> {
         Ok(())
     }
 
-    /// Returns the inode that a name leads to.
     fn named(&self, dir: u64, name: &[u8]) -> Result<Option<u64>> {
         let Some(item) = self.current(Key::new(dir, kind::DIR_ITEM, name_hash(name)))? else {
             return Ok(None);
@@ -375,7 +377,7 @@ impl<'f> Replay<'f, '_> {
         Ok(None)
     }
 
-    /// Adds a name of an inode that exists, in place of another one.
+    /// Links a name to an existing inode, instead of another one.
     fn add(&mut self, link: &Link<'_>, inode: u64) -> Result<()> {
         let Link { dir, index, name } = *link;
         let Some(item) = self.current(Key::new(inode, kind::INODE_ITEM, 0))? else { return Ok(()) };
@@ -387,7 +389,7 @@ impl<'f> Replay<'f, '_> {
             Some(other) => self.remove_all(dir, name, other)?,
             None => {}
         }
-        let file_type = entry_type(Fields(item.bytes()).u32(0x34));
+        let file_type = entry_type(item.head::<RawInodeItem>()?.mode.get());
         let entry = entry_of(inode, name, file_type);
         let key = Key::new(dir, kind::DIR_ITEM, name_hash(name));
         let mut bytes = self.current(key)?.map(|item| item.bytes().to_vec()).unwrap_or_default();
@@ -400,7 +402,6 @@ impl<'f> Replay<'f, '_> {
         self.refer(link, inode, true)
     }
 
-    /// Removes a name of an inode whose index its references tell.
     fn remove_all(&mut self, dir: u64, name: &[u8], inode: u64) -> Result<()> {
         let item = self.current(Key::new(inode, kind::INODE_REF, dir))?;
         let links = item.as_ref().map(|item| self.links(item)).transpose()?.unwrap_or_default();
@@ -408,8 +409,8 @@ impl<'f> Replay<'f, '_> {
         self.remove(&Link { dir, index, name }, Some(inode))
     }
 
-    /// Removes a name from the listing, from what lookups find, and from the references of its
-    /// inode; a subvolume has none.
+    /// Removes a name from the listing, the lookup item, and the references of its inode; a
+    /// subvolume has no references.
     fn remove(&mut self, link: &Link<'_>, inode: Option<u64>) -> Result<()> {
         self.put(Key::new(link.dir, kind::DIR_INDEX, link.index), None)?;
         let key = Key::new(link.dir, kind::DIR_ITEM, name_hash(link.name));
@@ -427,7 +428,6 @@ impl<'f> Replay<'f, '_> {
         inode.map_or(Ok(()), |inode| self.refer(link, inode, false))
     }
 
-    /// Adds a name to the references of an inode, or removes it from them.
     fn refer(&mut self, link: &Link<'_>, inode: u64, is_added: bool) -> Result<()> {
         self.relinked.insert(inode);
         let key = Key::new(inode, kind::INODE_REF, link.dir);
@@ -448,8 +448,8 @@ impl<'f> Replay<'f, '_> {
         Ok(())
     }
 
-    /// Counts the references of inodes anew, as Linux does after it has replayed a log. Inodes
-    /// without any are gone.
+    /// Recounts the references of inodes, as Linux does after replaying a log. Inodes without
+    /// references are deleted.
     fn count_links(&mut self) -> Result<()> {
         for inode in std::mem::take(&mut self.relinked) {
             let key = Key::new(inode, kind::INODE_ITEM, 0);
@@ -472,20 +472,18 @@ impl<'f> Replay<'f, '_> {
             for item in refs.values() {
                 count = count.saturating_add(u32::try_from(self.links(item)?.len()).unwrap_or(u32::MAX));
             }
-            let is_dir = Fields(item.bytes()).u32(0x34) & FORMAT_MASK == FileType::Directory.mode_bits();
+            let inode: RawInodeItem = item.head()?;
+            let is_dir = file_type(&inode) == Some(FileType::Directory);
             let count = if is_dir { count.min(1) } else { count };
             if count == 0 {
                 self.put(key, None)?;
-            } else if count != Fields(item.bytes()).u32(0x28) {
-                let mut bytes = item.bytes().to_vec();
-                put(&mut bytes, 0x28, &count.to_le_bytes());
-                self.put_made(key, bytes)?;
+            } else if count != inode.nlink.get() {
+                self.put_inode(&item, &RawInodeItem { nlink: count.into(), ..inode })?;
             }
         }
         Ok(())
     }
 
-    /// Returns the names in a reference.
     fn links<'i>(&mut self, item: &'i Item) -> Result<Vec<Link<'i>>> {
         let links = links(item)?;
         self.budget.take(links.len())?;
@@ -493,28 +491,28 @@ impl<'f> Replay<'f, '_> {
     }
 }
 
-/// Bits of a mode that are the type of a file.
-const FORMAT_MASK: u32 = 0o170_000;
-
-fn is_file(inode: &Item) -> bool {
-    Fields(inode.bytes()).u32(0x34) & FORMAT_MASK == FileType::File.mode_bits()
+fn file_type(inode: &RawInodeItem) -> Option<FileType> {
+    FileType::from_mode_bits(inode.mode.get())
 }
 
-fn put(bytes: &mut [u8], at: usize, value: &[u8]) {
-    bytes.iter_mut().skip(at).zip(value).for_each(|(to, from)| *to = *from);
+fn is_file(item: &Item) -> Result<bool> {
+    Ok(file_type(&item.head()?) == Some(FileType::File))
 }
 
-/// Returns the names in a reference.
 fn links(item: &Item) -> Result<Vec<Link<'_>>> {
     let mut links = Vec::new();
     let mut rest = item.bytes();
     while !rest.is_empty() {
-        let fields = Fields(rest);
-        let (dir, index, start, len) = match item.key.kind {
-            kind::INODE_REF => (item.key.offset, fields.u64(0), REF_LEN, fields.u16(8)),
-            _ => (fields.u64(0), fields.u64(8), EXTREF_LEN, fields.u16(16)),
+        let is_ref = item.key.kind == kind::INODE_REF;
+        let start = if is_ref { REF_LEN } else { EXTREF_LEN };
+        let head = if is_ref {
+            structure(rest, 0).map(|raw: InodeRef| (item.key.offset, raw.index, raw.name_len))
+        } else {
+            structure(rest, 0).map(|raw: InodeExtref| (raw.parent_objectid.get(), raw.index, raw.name_len))
         };
-        let end = start.saturating_add(len.into());
+        let short = Corruption::Size { place: item.place(), found: rest.len(), min: start };
+        let (dir, index, len) = head.ok_or(short)?;
+        let (index, end) = (index.get(), start.saturating_add(len.get().into()));
         let name = rest.get(start..end);
         let name = name.ok_or(Corruption::Size { place: item.place(), found: rest.len(), min: end })?;
         links.push(Link { dir, index, name });
@@ -523,16 +521,12 @@ fn links(item: &Item) -> Result<Vec<Link<'_>>> {
     Ok(links)
 }
 
-/// Returns a reference with one name.
 fn reference_of(link: &Link<'_>) -> Vec<u8> {
-    let mut bytes = vec![0; REF_LEN];
-    put(&mut bytes, 0, &link.index.to_le_bytes());
-    put(&mut bytes, 8, &u16::try_from(link.name.len()).unwrap_or(u16::MAX).to_le_bytes());
-    bytes.extend_from_slice(link.name);
-    bytes
+    let name_len = u16::try_from(link.name.len()).unwrap_or(u16::MAX).into();
+    [InodeRef { index: link.index.into(), name_len }.as_bytes(), link.name].concat()
 }
 
-/// Returns the number of a file type in entries.
+/// Returns the file type as entries store it (`BTRFS_FT_*`).
 fn entry_type(mode: u32) -> u8 {
     match FileType::from_mode_bits(mode) {
         Some(FileType::File) => 1,
@@ -546,13 +540,9 @@ fn entry_type(mode: u32) -> u8 {
     }
 }
 
-/// Returns an entry of a directory.
 fn entry_of(inode: u64, name: &[u8], file_type: u8) -> Vec<u8> {
-    let mut entry = vec![0; ENTRY_LEN];
-    put(&mut entry, 0, &inode.to_le_bytes());
-    put(&mut entry, 8, &[kind::INODE_ITEM]);
-    put(&mut entry, 0x1b, &u16::try_from(name.len()).unwrap_or(u16::MAX).to_le_bytes());
-    put(&mut entry, 0x1d, &[file_type]);
-    entry.extend_from_slice(name);
-    entry
+    let name_len = u16::try_from(name.len()).unwrap_or(u16::MAX).into();
+    let location = DiskKey { objectid: inode.into(), kind: kind::INODE_ITEM, offset: 0.into() };
+    let entry = DirItem { location, name_len, kind: file_type, ..DirItem::default() };
+    [entry.as_bytes(), name].concat()
 }

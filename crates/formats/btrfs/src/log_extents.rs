@@ -3,14 +3,11 @@
 use crate::tree::Item;
 use std::ops::Range;
 
-/// Ranges of an inode that its log replaces, and what it puts there.
 #[derive(Default)]
 pub(crate) struct Cuts {
     pub(crate) inode: u64,
-    /// Everything from here on is dropped.
     pub(crate) end: Option<u64>,
     pub(crate) ranges: Vec<Range<u64>>,
-    /// Logged extents.
     pub(crate) items: Vec<Item>,
 }
 
@@ -19,7 +16,6 @@ impl Cuts {
         Cuts { inode, ..Cuts::default() }
     }
 
-    /// Returns the ranges in order, those that touch as one.
     pub(crate) fn joined(&self) -> Vec<Range<u64>> {
         let end = self.end.map(|end| end..u64::MAX);
         let mut all: Vec<Range<u64>> = self.ranges.iter().cloned().chain(end).collect();

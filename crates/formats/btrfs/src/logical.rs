@@ -1,19 +1,18 @@
 //! The logical address space as an image: every sector is verified, and a damaged copy replaced by
 //! an intact one.
 
-use crate::bytes::Fields;
 use crate::chunks::{Chunk, DATA, METADATA, SYSTEM};
 use crate::corruption::Corruption;
-use crate::disk::{kind, tree};
+use crate::disk::{Header, kind, tree};
 use crate::fs::Fs;
 use crate::key::Key;
 use crate::tree::{Item, SumRun};
-use packfs_core::{Error, ErrorKind, Image, Result, len_of, usize_of};
+use packfs_core::{Error, ErrorKind, Image, Result, len_of, round_down, usize_of};
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use zerocopy::IntoBytes;
 
-/// Logical addresses of a filesystem.
 pub(crate) struct LogicalImage {
     fs: Arc<Fs>,
     name: String,
@@ -49,7 +48,7 @@ impl Image for LogicalImage {
     }
 }
 
-/// Checksums of sectors, looked up run by run.
+/// Lookup of checksums that caches the last run.
 pub(crate) struct Sums<'f> {
     fs: &'f Fs,
     run: Option<SumRun>,
@@ -60,7 +59,7 @@ impl<'f> Sums<'f> {
         Sums { fs, run: None }
     }
 
-    /// Returns the end of the run around a logical address, and true if it has checksums.
+    /// Returns the end of the run that contains a logical address, and true if it has checksums.
     fn run(&mut self, at: u64) -> Result<(u64, bool)> {
         if !self.run.as_ref().is_some_and(|run| run.range.contains(&at)) {
             self.run = Some(self.fs.sum_run(at)?);
@@ -69,7 +68,6 @@ impl<'f> Sums<'f> {
         Ok(run.map_or((u64::MAX, false), |run| (run.range.end, run.item.is_some())))
     }
 
-    /// Returns the checksum of the sector at a logical address; `None` if it has none.
     pub(crate) fn of(&mut self, at: u64) -> Result<Option<&[u8]>> {
         self.run(at)?;
         let Some(item) = self.run.as_ref().and_then(|run| run.item.as_ref()) else { return Ok(None) };
@@ -82,7 +80,6 @@ impl<'f> Sums<'f> {
 }
 
 impl Fs {
-    /// Returns the addresses that an item of checksums covers.
     pub(crate) fn sums_in(&self, item: &Item) -> Range<u64> {
         let block = self.store.super_block();
         let sectors = item.bytes().len().checked_div(block.checksum.len()).unwrap_or(0);
@@ -90,7 +87,7 @@ impl Fs {
         packfs_core::range_at(item.key.offset, len)
     }
 
-    /// Returns the run from a sector on: its checksums in a log, or else in their tree.
+    /// Returns the run from a sector on: from a log, or else from the tree of checksums.
     fn sum_run(&self, at: u64) -> Result<SumRun> {
         let after = self.log_sums.partition_point(|run| run.range.start <= at);
         let logged = after.checked_sub(1).and_then(|index| self.log_sums.get(index));
@@ -111,16 +108,15 @@ impl Fs {
         match sums.items_of(&self.store, key.object, key.kind, at).next() {
             None => none(end),
             Some(Ok(next)) => none(next.key.offset.min(end)),
-            // Reported when data behind the damaged block is read.
+            // The damaged block is reported when data after it is read.
             Some(Err(_)) => none(at.saturating_add(1)),
         }
     }
 
-    /// Returns the first sector in a range of addresses that has no checksum and is in no tree
-    /// block.
+    /// Returns the first sector in a range that has no checksum and is not in a tree block.
     pub(crate) fn unverified(&self, range: Range<u64>) -> Result<Option<u64>> {
         let sector_len = u64::from(self.store.super_block().sector_len);
-        let mut at = range.start.saturating_sub(range.start.checked_rem(sector_len).unwrap_or(0));
+        let mut at = round_down(range.start, sector_len);
         let mut sums = Sums::new(self);
         while at < range.end {
             let chunk = self.store.chunks.of(at)?;
@@ -137,12 +133,10 @@ impl Fs {
         Ok(None)
     }
 
-    /// True for tree blocks, and for sectors with a checksum.
     pub(crate) fn verifies(&self, range: Range<u64>) -> Result<bool> {
         Ok(self.unverified(range)?.is_none())
     }
 
-    /// Reads bytes that lie in one chunk.
     fn read_in_chunk(&self, chunk: &Chunk, at: u64, buf: &mut [u8]) -> Result<()> {
         let sector_len = u64::from(self.store.super_block().sector_len);
         let end = at.saturating_add(buf.len() as u64);
@@ -154,7 +148,7 @@ impl Fs {
                 done = done.saturating_add(self.read_node_part(done, rest)? as u64);
                 continue;
             }
-            let before = done.checked_rem(sector_len).unwrap_or(0);
+            let before = done.saturating_sub(round_down(done, sector_len));
             let whole = len_of(&(done..end)).checked_div(sector_len).unwrap_or(0).saturating_mul(sector_len);
             if before == 0 && whole > 0 {
                 let sectors = rest.get_mut(..usize_of(whole)).unwrap_or_default();
@@ -172,8 +166,8 @@ impl Fs {
         Ok(())
     }
 
-    /// Reads whole sectors of a chunk. Groups of metadata may hold data: those that are mixed, and
-    /// those that `btrfs-convert` made before 4.2.
+    /// Reads whole sectors of a chunk. Metadata chunks contain data if they are mixed, or if
+    /// `btrfs-convert` before 4.2 wrote them.
     fn read_sectors(&self, chunk: &Chunk, at: u64, buf: &mut [u8], sums: &mut Sums<'_>) -> Result<()> {
         if chunk.kind & METADATA == 0 {
             return self.read_data(at, buf, sums);
@@ -197,7 +191,6 @@ impl Fs {
         if is_node { self.read_metadata(at, buf) } else { self.read_data(at, buf, sums) }
     }
 
-    /// Reads whole sectors of data.
     fn read_data(&self, at: u64, buf: &mut [u8], sums: &mut Sums<'_>) -> Result<()> {
         let sector_len = self.store.super_block().sector_len as usize;
         let len = buf.len();
@@ -217,7 +210,7 @@ impl Fs {
         })
     }
 
-    /// Reads the first copy that can be read, and returns its number.
+    /// Reads the first readable copy, and returns its number.
     fn read_any_copy(&self, chunk: &Chunk, at: u64, buf: &mut [u8]) -> Result<usize> {
         let mut failure: Option<Error> = None;
         for copy in self.store.devices.order(chunk, at) {
@@ -231,7 +224,7 @@ impl Fs {
         Err(failure.unwrap_or_else(|| Corruption::Unmapped { at }.into()))
     }
 
-    /// Replaces a damaged sector by a copy whose checksum is right.
+    /// Replaces a damaged sector by a copy with the right checksum.
     fn heal(&self, chunk: &Chunk, at: u64, damaged: usize, sum: &[u8], sector: &mut [u8]) -> Result<()> {
         for copy in (0..chunk.copies()).filter(|copy| *copy != damaged) {
             let is_read = self.store.devices.read_copy(chunk, at, copy, sector).is_ok();
@@ -243,44 +236,43 @@ impl Fs {
         Err(Corruption::DataSum { at, copies: chunk.copies() }.into())
     }
 
-    /// True if an address lies in a tree block, intact or not, and not in data.
+    /// True if an address is in a tree block, intact or not, and not in data.
     fn is_metadata(&self, at: u64, sums: &mut Sums<'_>) -> Result<bool> {
         let is_expected = self.node_starts(at).any(|start| self.store.has_inline(start));
         Ok(is_expected || sums.of(self.sector_of(at))?.is_none() && self.is_in_node(at))
     }
 
-    /// True if an address lies in something that begins like a tree block.
+    /// True if a possible start of the tree block around an address has its header.
     fn is_in_node(&self, at: u64) -> bool {
         self.node_starts(at).any(|start| self.is_node(start))
     }
 
     fn sector_of(&self, at: u64) -> u64 {
-        at.saturating_sub(at.checked_rem(self.store.super_block().sector_len.into()).unwrap_or(0))
+        round_down(at, self.store.super_block().sector_len.into())
     }
 
-    /// Returns the places where the tree block around an address may begin: those of converted
-    /// filesystems begin at any sector.
+    /// Possible start addresses of the tree block that contains an address; converted filesystems
+    /// have blocks at any sector.
     fn node_starts(&self, at: u64) -> impl Iterator<Item = u64> + use<> {
         let block = self.store.super_block();
-        let (node_len, sector_len) = (u64::from(block.node_len), u64::from(block.sector_len));
-        let aligned = at.saturating_sub(at.checked_rem(node_len).unwrap_or(0));
+        let node_len = u64::from(block.node_len);
+        let sector_len = u64::from(block.sector_len);
+        let aligned = round_down(at, node_len);
         let sector = self.sector_of(at);
         let others = (0..node_len.checked_div(sector_len).unwrap_or(0))
             .map(move |back| sector.saturating_sub(back.saturating_mul(sector_len)));
         std::iter::once(aligned).chain(others.filter(move |start| *start != aligned))
     }
 
-    /// True if the sector begins like a tree block.
+    /// True if the sector has the header of a tree block at this address.
     fn is_node(&self, at: u64) -> bool {
-        let mut header = [0; 0x38];
-        let is_read = self.store.read_copy(at, 0, &mut header).is_ok();
-        is_read && Fields(&header).u64(0x30) == at && {
-            let uuid = crate::key::Uuid(Fields(&header).array(0x20));
-            self.store.devices.uuids().contains(&uuid)
-        }
+        let mut header = Header::default();
+        // Header up to `bytenr`, in the first sector.
+        let is_read = self.store.read_copy(at, 0, header.as_mut_bytes()).is_ok();
+        let uuid = crate::key::Uuid(header.fsid);
+        is_read && header.bytenr.get() == at && self.store.devices.uuids().contains(&uuid)
     }
 
-    /// Reads from tree blocks, each of which is verified.
     fn read_metadata(&self, at: u64, buf: &mut [u8]) -> Result<()> {
         let mut done = 0_usize;
         while done < buf.len() {
@@ -291,7 +283,7 @@ impl Fs {
         Ok(())
     }
 
-    /// Reads from the tree block around an address up to its end; returns how many bytes.
+    /// Reads up to the end of the tree block that contains an address; returns the number of bytes.
     fn read_node_part(&self, at: u64, buf: &mut [u8]) -> Result<usize> {
         let mut starts: Vec<u64> = self.node_starts(at).collect();
         starts.sort_by_key(|start| !self.store.has_inline(*start));
@@ -300,9 +292,9 @@ impl Fs {
             match self.store.block(start) {
                 Ok(node) => {
                     let from = usize_of(at.saturating_sub(start));
-                    let bytes = node.bytes().get(from..).unwrap_or_default();
+                    let Some(bytes @ [_, ..]) = node.bytes().get(from..) else { continue };
                     buf.iter_mut().zip(bytes).for_each(|(to, from)| *to = *from);
-                    return Ok(bytes.len().min(buf.len()).max(1));
+                    return Ok(bytes.len().min(buf.len()));
                 }
                 Err(error) if error.kind() == ErrorKind::Corrupt => {
                     failure.get_or_insert(error);

@@ -1,31 +1,30 @@
-//! Ids of inodes: the number of their tree, then their own.
+//! Inode ids: index of the tree, then inode number.
 
 use crate::tree::Tree;
 use packfs_format::InodeId;
 use std::collections::HashMap;
 
-/// Bits of inode numbers in an id.
+/// Bits of the inode number in an id.
 pub(crate) const INODE_BITS: u32 = 40;
-/// Trees and directories without an inode, at most.
+/// Limit of the trees, and of the directories without an inode.
 pub(crate) const ROWS_MAX: usize = 1 << 20;
-/// Set in the ids of directories without an inode.
+/// Flag in ids of directories without an inode.
 pub(crate) const EMPTY: u64 = 1 << 62;
-/// Inode number that Linux shows for a subvolume that has none of its own here.
+/// Inode number that Linux shows for a subvolume outside this tree.
 pub(crate) const EMPTY_NUMBER: u64 = 2;
 
-/// Numbers that ids are made of.
 #[derive(Default)]
 pub(crate) struct Numbers {
-    /// Trees in the order in which they were met; the opened one first.
+    /// Trees in the order of their discovery; the opened one first.
     pub(crate) trees: Vec<Tree>,
     by_id: HashMap<u64, u32>,
-    /// Directories that stand for subvolumes elsewhere: the directory around each.
+    /// Parents of the directories that replace subvolumes of other trees.
     pub(crate) empty: Vec<InodeId>,
     by_entry: HashMap<(u32, u64), u64>,
 }
 
 impl Numbers {
-    /// Returns the number of a tree; `None` if there are too many.
+    /// Returns the index of a tree, added if it is new; `None` if the table is full.
     pub(crate) fn index_of(&mut self, tree: Tree) -> Option<u32> {
         if let Some(index) = self.by_id.get(&tree.id) {
             return Some(*index);
@@ -36,8 +35,8 @@ impl Numbers {
         Some(index)
     }
 
-    /// Returns the id of a directory that stands for a subvolume elsewhere; `None` if there are too
-    /// many.
+    /// Returns the id of a directory that replaces a subvolume of another tree; `None` if the table
+    /// is full.
     pub(crate) fn empty_id(&mut self, index: u32, child: u64, dir: InodeId) -> Option<InodeId> {
         if let Some(row) = self.by_entry.get(&(index, child)) {
             return Some(InodeId(EMPTY | row));

@@ -9,7 +9,6 @@ fn doubled(value: u8) -> u8 {
     value.wrapping_shl(1) ^ carry
 }
 
-/// Returns the product of two numbers.
 fn product(mut a: u8, mut b: u8) -> u8 {
     let mut sum = 0;
     while b != 0 {
@@ -22,18 +21,15 @@ fn product(mut a: u8, mut b: u8) -> u8 {
     sum
 }
 
-/// Returns a power of a number.
 fn power(base: u8, exponent: usize) -> u8 {
     // The powers of a number repeat after 255.
     (0..exponent % 255).fold(1, |power, _| product(power, base))
 }
 
-/// Returns the inverse of a number that is not 0.
 fn inverse(value: u8) -> u8 {
     power(value, 254)
 }
 
-/// A factor for many bytes.
 struct Factor([u8; 256]);
 
 impl Factor {
@@ -48,7 +44,6 @@ impl Factor {
     }
 }
 
-/// Adds `other` to `sum`.
 fn add(sum: &mut [u8], other: &[u8]) {
     sum.iter_mut().zip(other).for_each(|(to, from)| *to ^= *from);
 }
@@ -58,12 +53,11 @@ fn add_times(sum: &mut [u8], other: &[u8], factor: u8) {
     sum.iter_mut().zip(other).for_each(|(to, from)| *to ^= factor.times(*from));
 }
 
-/// Sums of a row without one column, from which that is computed. Columns are added from the last
-/// one down to the first, then the parities.
+/// Sums of a row without one column, from which that column is computed. Columns are added from the
+/// last one down to the first, then the parities.
 pub(crate) struct Syndromes {
     wanted: usize,
     width: usize,
-    /// Other columns that are missing.
     missing: Vec<usize>,
     p: Vec<u8>,
     q: Vec<u8>,
@@ -72,18 +66,17 @@ pub(crate) struct Syndromes {
 }
 
 impl Syndromes {
-    /// Makes the sums for the column `wanted` of `width` columns with data of `len` bytes.
+    /// `wanted` is the index of a column among `width` data columns of `len` bytes.
     pub(crate) fn new(wanted: usize, width: usize, len: usize) -> Syndromes {
         let (p, q) = (vec![0; len], vec![0; len]);
         Syndromes { wanted, width, missing: Vec::new(), p, q, has_p: false, has_q: false }
     }
 
-    /// Returns the bytes of a column.
     pub(crate) fn len(&self) -> usize {
         self.p.len()
     }
 
-    /// Takes the next column; `None` for the wanted one, and for one that is missing.
+    /// Adds the next column; `None` for the wanted one and for missing ones.
     pub(crate) fn add_column(&mut self, index: usize, column: Option<&[u8]>) {
         self.q.iter_mut().for_each(|byte| *byte = doubled(*byte));
         match column {
@@ -96,20 +89,18 @@ impl Syndromes {
         }
     }
 
-    /// Takes P.
     pub(crate) fn add_p(&mut self, p: &[u8]) {
         add(&mut self.p, p);
         self.has_p = true;
     }
 
-    /// Takes Q.
     pub(crate) fn add_q(&mut self, q: &[u8]) {
         add(&mut self.q, q);
         self.has_q = true;
     }
 
     /// Computes the wanted column; `None` if too much is missing. `distrusted` is another column
-    /// that is taken to be wrong: its index, the width for P, one more for Q.
+    /// that is assumed to be wrong: its index, the width for P, the width + 1 for Q.
     pub(crate) fn column(&self, distrusted: Option<usize>) -> Option<Vec<u8>> {
         let has_p = self.has_p && distrusted != Some(self.width);
         let has_q = self.has_q && distrusted != self.width.checked_add(1);

@@ -1,55 +1,22 @@
 //! Owners of the bytes of the opened device.
 
-use crate::bytes::Fields;
 use crate::chunks::Chunk;
-use crate::disk::{COPIES_AT, STRIPE_LEN, SUPER_AT, SUPER_LEN, kind, tree};
+use crate::disk::{COPIES_AT, ExtentItem, STRIPE_LEN, SUPER_AT, SUPER_LEN, kind, tree};
 use crate::volume::BtrfsVolume;
 use packfs_core::{Result, range_at};
-use packfs_format::{Claims, SpaceOwner};
+use packfs_format::{Claims, Space, SpaceOwner};
 use std::ops::Range;
 
-/// Units of 64 KiB that are claimed one by one, at most; further ones are claimed row by row.
+/// Limit of units of 64 KiB that are claimed one by one; further ones are claimed by whole rows.
 const UNITS_MAX: u64 = 1 << 22;
 
-/// Claims of the opened device.
 struct Claiming {
     claims: Claims,
-    /// Units that are left.
     units: u64,
 }
 
 impl BtrfsVolume {
-    /// Implements [`packfs_format::Volume::space`].
-    pub(crate) fn owners(&self) -> Result<Vec<SpaceOwner>> {
-        let mut claiming = Claiming { claims: Claims::new(), units: UNITS_MAX };
-        claiming.claims.add(range_at(SUPER_AT, SUPER_LEN as u64), "superblock");
-        let end = self.opened_device_len();
-        for at in COPIES_AT.into_iter().filter(|at| *at < end) {
-            claiming.claims.add(range_at(at, SUPER_LEN as u64), "superblock");
-        }
-        let extents = self.fs.root(tree::EXTENT)?;
-        let node_len = u64::from(self.fs.store.super_block().node_len);
-        let mut done = 0;
-        for item in extents.tree.all(&self.fs.store) {
-            let item = item?;
-            let (len, owner) = match item.key.kind {
-                kind::METADATA_ITEM => (node_len, "metadata"),
-                kind::EXTENT_ITEM if Fields(item.bytes()).u64(0x10) & DATA_EXTENT != 0 => {
-                    (item.key.offset, "file data")
-                }
-                kind::EXTENT_ITEM => (item.key.offset, "metadata"),
-                _ => continue,
-            };
-            // The check reports extents that overlap.
-            let extent = range_at(item.key.object, len);
-            self.claim(extent.start.max(done)..extent.end, owner, &mut claiming);
-            done = done.max(extent.end);
-        }
-        claiming.claims.add(end.min(self.image.len())..self.image.len(), "behind the filesystem");
-        Ok(claiming.claims.owners(self.image.len()))
-    }
-
-    /// Claims the places of logical addresses on the opened device.
+    /// Claims the bytes of the opened device that a range of logical addresses is mapped to.
     fn claim(&self, range: Range<u64>, owner: &'static str, claiming: &mut Claiming) {
         let mut at = range.start;
         while at < range.end {
@@ -84,7 +51,6 @@ impl BtrfsVolume {
         }
     }
 
-    /// Claims whole rows of all stripes.
     fn claim_rows(&self, chunk: &Chunk, rows: Range<u64>, owner: &'static str, claiming: &mut Claiming) {
         claiming.units = claiming.units.saturating_sub(chunk.stripes.len() as u64);
         let range = rows.start.saturating_mul(STRIPE_LEN)..rows.end.saturating_mul(STRIPE_LEN);
@@ -147,5 +113,36 @@ impl BtrfsVolume {
     }
 }
 
-/// Flag of an extent of file data.
+impl Space for BtrfsVolume {
+    fn space(&self) -> Result<Vec<SpaceOwner>> {
+        let mut claiming = Claiming { claims: Claims::new(), units: UNITS_MAX };
+        claiming.claims.add(range_at(SUPER_AT, SUPER_LEN as u64), "superblock");
+        let end = self.opened_device_len();
+        for at in COPIES_AT.into_iter().filter(|at| *at < end) {
+            claiming.claims.add(range_at(at, SUPER_LEN as u64), "superblock");
+        }
+        let extents = self.fs.root(tree::EXTENT)?;
+        let node_len = u64::from(self.fs.store.super_block().node_len);
+        let mut done = 0;
+        for item in extents.tree.all(&self.fs.store) {
+            let item = item?;
+            let (len, owner) = match item.key.kind {
+                kind::METADATA_ITEM => (node_len, "metadata"),
+                kind::EXTENT_ITEM if item.head::<ExtentItem>()?.flags.get() & DATA_EXTENT != 0 => {
+                    (item.key.offset, "file data")
+                }
+                kind::EXTENT_ITEM => (item.key.offset, "metadata"),
+                _ => continue,
+            };
+            // `check` reports overlapping extents.
+            let extent = range_at(item.key.object, len);
+            self.claim(extent.start.max(done)..extent.end, owner, &mut claiming);
+            done = done.max(extent.end);
+        }
+        claiming.claims.add(end.min(self.image.len())..self.image.len(), "behind the filesystem");
+        Ok(claiming.claims.owners(self.image.len()))
+    }
+}
+
+/// `BTRFS_EXTENT_FLAG_DATA`.
 const DATA_EXTENT: u64 = 1;

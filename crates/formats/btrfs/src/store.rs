@@ -1,48 +1,45 @@
-//! Logical addresses: tree blocks that are verified, and data in all of its copies.
+//! Reads by logical address: verified tree blocks, and data in all of its copies.
 
 use crate::checksum::SUM_ROOM;
 use crate::chunks::{Chunk, Chunks};
 use crate::corruption::Corruption;
 use crate::devices::Devices;
-use crate::disk::{RootPlace, SuperBlock, tree};
+use crate::disk::tree;
 use crate::key::{Key, Uuid};
 use crate::node::Node;
+use crate::super_block::{RootPlace, SuperBlock};
 use packfs_core::{Error, ErrorKind, Result, usize_of};
 use packfs_format::BlockCache;
 use std::collections::HashMap;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Tree blocks that are kept, in bytes.
 const CACHE_LEN: usize = 8 << 20;
-/// Blocks with inline data whose generation is remembered; of others all copies are compared.
+/// Limit of blocks with inline data whose generation is remembered; for others all copies are
+/// compared.
 const INLINE_MAX: usize = 1 << 18;
 
-/// Claims of a parent about a block.
+/// Expected fields of a block, from its parent.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Pointer {
     pub(crate) at: u64,
     pub(crate) level: u8,
     pub(crate) generation: u64,
-    /// Number of the tree.
     pub(crate) tree: u64,
-    /// First key.
     pub(crate) first: Option<Key>,
-    /// Key of the next block.
     pub(crate) end: Option<Key>,
 }
 
-/// Takes a part of a range: its chunk, its logical offset, and its place in the range.
+/// Arguments: chunk, logical address of the part, and its range in the buffer.
 type VisitPart<'a> = dyn FnMut(&Chunk, u64, std::ops::Range<usize>) -> Result<()> + 'a;
 
 impl Pointer {
-    /// Returns the pointer to the root of a tree.
     pub(crate) fn root(tree: u64, place: RootPlace) -> Pointer {
         let RootPlace { at, level, generation } = place;
         Pointer { at, level, generation, tree, first: None, end: None }
     }
 
-    /// Refuses a block that is not the one that the pointer means, such as an outdated copy of it.
+    /// Refuses a block that the pointer does not mean, such as an outdated copy.
     fn check(&self, node: &Node) -> Result<(), Corruption> {
         let at = self.at;
         let figure =
@@ -65,13 +62,12 @@ impl Pointer {
     }
 }
 
-/// Devices and chunks of a filesystem, and its tree blocks.
 pub(crate) struct Store {
     pub(crate) devices: Devices,
     pub(crate) chunks: Chunks,
     uuids: Vec<Uuid>,
     nodes: BlockCache<Node>,
-    /// Generations of blocks whose inline data was located.
+    /// Generations of the blocks in which inline data was located, by address.
     inline: Mutex<HashMap<u64, u64>>,
 }
 
@@ -81,7 +77,6 @@ impl Store {
         Store { uuids, devices, chunks, nodes, inline: Mutex::default() }
     }
 
-    /// Replaces the chunks.
     pub(crate) fn with_chunks(self, chunks: Chunks) -> Store {
         Store { chunks, ..self }
     }
@@ -90,8 +85,8 @@ impl Store {
         self.devices.super_block()
     }
 
-    /// Calls `visit` for the parts of `len` bytes at `at` that lie in one spot of one chunk each,
-    /// with the range of the part in those bytes.
+    /// Splits `len` bytes at `at` into parts that are contiguous in one chunk, and calls `visit`
+    /// for each.
     pub(crate) fn parts(&self, at: u64, len: usize, visit: &mut VisitPart<'_>) -> Result<()> {
         let mut done = 0_usize;
         while done < len {
@@ -108,7 +103,6 @@ impl Store {
         Ok(())
     }
 
-    /// Reads one copy of the bytes at a logical address.
     pub(crate) fn read_copy(&self, at: u64, copy: usize, buf: &mut [u8]) -> Result<()> {
         let len = buf.len();
         self.parts(at, len, &mut |chunk, part_at, range| {
@@ -117,13 +111,13 @@ impl Store {
         })
     }
 
-    /// Returns the tree block that a pointer leads to, from the first copy that is the one meant.
+    /// Returns the tree block of a pointer, from the first copy that matches it.
     pub(crate) fn node(&self, pointer: &Pointer) -> Result<Arc<Node>> {
         let is_meant = |node: &Node| pointer.check(node).is_ok();
         self.nodes.get_or_if(pointer.at, is_meant, || self.load(pointer.at, &|node| pointer.check(node)))
     }
 
-    /// Remembers that inline data of a block is read later by its address.
+    /// Registers a block whose inline data is read later by address.
     pub(crate) fn expect_inline(&self, at: u64, generation: u64) {
         let mut inline = self.inline.lock().unwrap_or_else(PoisonError::into_inner);
         if inline.len() < INLINE_MAX || inline.contains_key(&at) {
@@ -131,13 +125,11 @@ impl Store {
         }
     }
 
-    /// True if inline data of the block at an address was located.
     pub(crate) fn has_inline(&self, at: u64) -> bool {
         self.inline.lock().unwrap_or_else(PoisonError::into_inner).contains_key(&at)
     }
 
-    /// Returns the tree block at an address: of the generation that inline data was located in, or
-    /// else the newest copy.
+    /// Returns the tree block at an address in the registered generation, or else its newest copy.
     pub(crate) fn block(&self, at: u64) -> Result<Arc<Node>> {
         let inline = self.inline.lock().unwrap_or_else(PoisonError::into_inner).get(&at).copied();
         let Some(wanted) = inline else { return self.nodes.get_or(at, || self.load_newest(at)) };
@@ -163,7 +155,8 @@ impl Store {
                     }
                     Err(fault) => (Error::from(fault), 3),
                 },
-                // A damaged copy says more than a missing one, an outdated one most.
+                // A damaged copy is reported rather than a missing one, and an outdated one rather
+                // than both.
                 Err(error) if error.kind() == ErrorKind::Corrupt => (error, 2),
                 Err(error) => (error, 1),
             };
@@ -174,7 +167,6 @@ impl Store {
         Err(failure)
     }
 
-    /// Reads the intact copy of the highest generation.
     fn load_newest(&self, at: u64) -> Result<(Node, usize)> {
         let copies = self.chunks.of(at)?.copies();
         let found = (0..copies).filter_map(|copy| self.load_copy(at, copy).ok());
@@ -187,7 +179,6 @@ impl Store {
         }
     }
 
-    /// Reads and checks one copy of a tree block.
     pub(crate) fn load_copy(&self, at: u64, copy: usize) -> Result<Node> {
         let block = self.super_block();
         let mut bytes = vec![0; block.node_len as usize];

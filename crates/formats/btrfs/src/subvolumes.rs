@@ -1,11 +1,10 @@
-//! Subvolumes: their numbers in this volume, their paths, and the entries that lead to them.
+//! Subvolumes: their numbers in this volume, their paths, and their directory entries.
 //!
 //! Invariant: a subvolume has one parent, and no entry leads to the opened one, so directories form
 //! a tree.
 
-use crate::bytes::Fields;
 use crate::corruption::Corruption;
-use crate::disk::{kind, tree};
+use crate::disk::{InodeRef, RootRef, kind, tree};
 use crate::entry::{entries, name_hash};
 use crate::fs::{Fs, Root};
 use crate::key::Key;
@@ -17,30 +16,27 @@ use packfs_format::InodeId;
 use std::collections::HashMap;
 use std::sync::PoisonError;
 
-/// Bytes of a reference before its name.
-const REF_LEN: usize = 18;
-/// Names of a path, at most, and its bytes: those of the kernel.
+const REF_LEN: usize = size_of::<RootRef>();
+/// Limits of a path: number of names, and bytes; those of the kernel.
 const NAMES_MAX: usize = 2048;
 const PATH_LEN_MAX: usize = 4096;
 
-/// A reference to a subvolume: the directory and the name of its entry.
 #[derive(Clone, Debug)]
 pub(crate) struct Reference {
-    /// Tree of the directory.
+    /// Tree that contains the directory.
     pub(crate) parent: u64,
     pub(crate) dir: u64,
     pub(crate) name: Vec<u8>,
 }
 
 impl BtrfsVolume {
-    /// Returns the number of a tree.
     pub(crate) fn index_of(&self, tree: Tree) -> Result<u32> {
         let mut numbers = self.numbers.write().unwrap_or_else(PoisonError::into_inner);
         numbers.index_of(tree).ok_or_else(|| too_many("subvolumes"))
     }
 
-    /// Returns the root of a subvolume that an entry leads to, or an empty directory if the
-    /// subvolume lies elsewhere, as Linux shows it in a snapshot of its parent.
+    /// Returns the root of a subvolume that an entry leads to, or an empty directory if the entry
+    /// is a copy in a snapshot of the parent, as Linux shows it.
     pub(crate) fn subvolume_id(&self, dir: &Node, name: &[u8], child: u64) -> Result<InodeId> {
         let around = self.id_of(dir.index, dir.tree.id, dir.inode)?;
         match self.fs.child_root(dir.tree.id, dir.inode, name, child)? {
@@ -64,21 +60,20 @@ fn too_many(what: &str) -> Error {
 }
 
 impl Fs {
-    /// Returns the place of the entry of a subvolume: its only one, or the first of several.
+    /// Returns the entry of a subvolume: its only one, or the first of several.
     pub(crate) fn reference(&self, child: u64) -> Result<Option<Reference>> {
         let mut items = self.roots.items_of(&self.store, child, kind::ROOT_BACKREF, 0);
         let Some(parent) = items.next().transpose()?.map(|item| item.key.offset) else { return Ok(None) };
         let key = Key::new(parent, kind::ROOT_REF, child);
         let Some(item) = self.roots.get(&self.store, &key)? else { return Ok(None) };
-        let bytes = item.bytes_of(REF_LEN)?;
-        let fields = Fields(bytes);
-        let end = usize::from(fields.u16(16)).saturating_add(REF_LEN);
+        let (raw, bytes): (RootRef, _) = (item.head()?, item.bytes());
+        let end = usize::from(raw.name_len.get()).saturating_add(REF_LEN);
         let name = bytes.get(REF_LEN..end);
         let name = name.ok_or(Corruption::Size { place: item.place(), found: bytes.len(), min: end })?;
-        Ok(Some(Reference { parent, dir: fields.u64(0), name: name.to_vec() }))
+        Ok(Some(Reference { parent, dir: raw.dirid.get(), name: name.to_vec() }))
     }
 
-    /// Returns the subvolume that an option means: a number, or a path from the top.
+    /// Resolves an option's value: a number, or a path from the top-level subvolume.
     pub(crate) fn wanted_subvolume(&self, wanted: &str) -> Result<u64> {
         if let Ok(id) = wanted.parse::<u64>() {
             let id = if id == 0 { tree::TOP } else { id };
@@ -101,7 +96,6 @@ impl Fs {
         if dir.is_some() { Err(self.no_subvolume(wanted)) } else { Ok(root.tree.id) }
     }
 
-    /// Returns what a name in a directory leads to.
     fn location(&self, tree: &Tree, dir: u64, name: &[u8]) -> Result<Option<Key>> {
         let item = tree.get(&self.store, &Key::new(dir, kind::DIR_ITEM, name_hash(name)))?;
         let Some(item) = item else { return Ok(None) };
@@ -114,7 +108,7 @@ impl Fs {
         Ok(None)
     }
 
-    /// Returns the subvolume that an entry names, if it lies there.
+    /// Returns the subvolume that an entry names, if that entry is its reference.
     fn child_root(&self, tree: u64, dir: u64, name: &[u8], child: u64) -> Result<Option<Root>> {
         let lies_here = self.reference(child)?.is_some_and(|reference| {
             (reference.parent, reference.dir, reference.name.as_slice()) == (tree, dir, name)
@@ -125,9 +119,10 @@ impl Fs {
         Ok(self.find_root(child)?.filter(|root| root.refs > 0))
     }
 
-    /// Returns the numbers of all subvolumes but the top one.
+    /// Numbers of all subvolumes except the top-level one.
     pub(crate) fn subvolume_ids(&self) -> Result<Vec<u64>> {
-        let (start, end) = (Key::new(tree::FIRST_FREE, 0, 0), Key::new(tree::LAST_FREE, u8::MAX, u64::MAX));
+        let start = Key::new(tree::FIRST_FREE, 0, 0);
+        let end = Key::new(tree::LAST_FREE, u8::MAX, u64::MAX);
         let mut ids = Vec::new();
         for item in self.roots.items(&self.store, start, end) {
             let item = item?;
@@ -141,10 +136,12 @@ impl Fs {
         Ok(ids)
     }
 
-    /// Returns the path of a subvolume from the top; `None` if nothing leads to it.
+    /// Returns the path of a subvolume from the top; `None` if it has no reference.
     pub(crate) fn subvolume_path(&self, id: u64, paths: &mut Paths) -> Result<Option<Vec<u8>>> {
-        // From the subvolume up to one whose path is known, then down again.
-        let (mut inner, mut at, mut names) = (Vec::new(), id, 0_usize);
+        // Upward to a subvolume whose path is known, then down again.
+        let mut inner = Vec::new();
+        let mut at = id;
+        let mut names = 0_usize;
         let mut path = loop {
             if at == tree::TOP {
                 break Some(Vec::new());
@@ -168,7 +165,6 @@ impl Fs {
         Ok(path)
     }
 
-    /// Returns the names from the root of a subvolume to a directory in it.
     fn dir_path(&self, id: u64, mut dir: u64) -> Result<Vec<Vec<u8>>> {
         let root = self.root(id)?;
         let mut names = Vec::new();
@@ -176,8 +172,9 @@ impl Fs {
             let item = root.tree.items_of(&self.store, dir, kind::INODE_REF, 0).next().transpose()?;
             let item = item.filter(|_| names.len() < NAMES_MAX);
             let item = item.ok_or(Corruption::NoInode { tree: id, inode: dir })?;
-            let end = usize::from(Fields(item.bytes()).u16(8)).saturating_add(10);
-            names.push(item.bytes_of(end)?.get(10..end).unwrap_or_default().to_vec());
+            let start = size_of::<InodeRef>();
+            let end = start.saturating_add(item.head::<InodeRef>()?.name_len.get().into());
+            names.push(item.bytes_of(end)?.get(start..end).unwrap_or_default().to_vec());
             dir = item.key.offset;
         }
         names.reverse();
@@ -185,6 +182,6 @@ impl Fs {
     }
 }
 
-/// Paths of subvolumes that are known; `None` if nothing leads to one.
+/// Cache of subvolume paths; `None` for a subvolume without a reference.
 #[derive(Default)]
 pub(crate) struct Paths(HashMap<u64, Option<Vec<u8>>>);

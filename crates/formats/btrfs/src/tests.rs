@@ -6,7 +6,10 @@ use crate::disk::{SUPER_AT, SUPER_LEN, kind, tree};
 use crate::key::Key;
 use crate::volume::BtrfsVolume;
 use packfs_core::{MemoryImage, Result};
-use packfs_format::{DirCursor, ExtentFrom, Finding, InodeId, Opening, StoredExtent, Volume};
+use packfs_format::{
+    Check, DirCursor, Directories, ExtentFrom, Finding, Health, InodeId, Opening, Space, Storage,
+    StoredExtent, Volume,
+};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
@@ -82,7 +85,7 @@ impl Editor {
             }
             for slot in 0..self.number(node + 0x60, 4) as usize {
                 let head = node + 101 + 25 * slot;
-                let key = Key::read(crate::bytes::Fields(&self.bytes[head..head + 17]));
+                let key = Key::of(&packfs_format::structure(&self.bytes, head).unwrap());
                 if is_it(&key) {
                     found.push((node, head, node + 101 + self.number(head + 17, 4) as usize));
                 }
@@ -253,6 +256,19 @@ fn restored_dumps_of_metadata_open_with_a_warning() {
     let volume = Editor::new(MIXED).superblock(0x3c, &[4]).open().unwrap();
     assert!(volume.warnings()[0].contains("a restored dump of metadata"), "{:?}", volume.warnings());
     assert!(list(&volume, volume.root()).unwrap().len() > 15);
+    // btrfs-image puts zeros instead of inline data.
+    let editor = Editor::new(MIXED).superblock(0x3c, &[4]);
+    let (small, link) = (editor.inode("small"), editor.inode("symlink"));
+    let blank = |editor: Editor, inode| {
+        let item = &editor.items(tree::TOP, of(inode, kind::EXTENT_DATA))[0];
+        let len = editor.number(item.1 + 21, 4) as usize - 21;
+        editor.item(tree::TOP, of(inode, kind::EXTENT_DATA), 21, &vec![0; len])
+    };
+    let volume = blank(blank(editor, small), link).open().unwrap();
+    assert_eq!(volume.read_link(InodeId(link)).unwrap(), b"");
+    assert!(volume.remarks()[0].contains("of symbolic links that the dump"), "{:?}", volume.remarks());
+    let read = volume.extents(InodeId(small), 0..1, &mut |_| ControlFlow::Continue(()));
+    assert!(read.unwrap_err().to_string().contains("does not hold these data"));
 }
 
 #[test]
@@ -336,7 +352,7 @@ fn refuses_pointers_that_lead_elsewhere() {
     };
     let unaligned = inner(101 + 17, &[1]);
     assert!(unaligned.contains("pointer 0 to ") && unaligned.contains("multiples of the sector size"));
-    // A key of the second pointer that lies below keys in the first block.
+    // A key of the second pointer that is below keys in the first block.
     let text = inner(101 + 33, &[0, 1, 0, 0, 0, 0, 0, 0, 2]);
     assert!(text.contains("keys outside the range of its parent"), "{text}");
 }
@@ -622,7 +638,7 @@ fn data_without_checksums_is_refused_unless_the_inode_says_so() {
 /// Mutated images of each kind that a test tries; `cargo xtask mutate btrfs` tries more.
 const MUTATIONS: u64 = 300;
 
-/// Uses all of a volume; whatever it holds, this ends without a panic.
+/// Uses all of a volume; whatever it contains, this ends without a panic.
 fn use_all(volume: &BtrfsVolume) {
     let mut open = vec![volume.root()];
     let mut count = 0;
@@ -647,6 +663,22 @@ fn use_all(volume: &BtrfsVolume) {
     let _ = volume.check(&mut |_| {});
     let _ = volume.space();
     let _ = volume.facts();
+}
+
+/// Loading refuses each name that claims another type, not only the first of an inode.
+#[test]
+fn every_name_of_an_inode_has_to_claim_its_type() {
+    let mut editor = Editor::new(DUP);
+    let indexes = editor.items(tree::TOP, |key| key.kind == kind::DIR_INDEX);
+    for (node, _, data) in indexes {
+        // The name after the 30 bytes of the entry, and the type at their end.
+        if &editor.bytes[data + 30..data + 35] == b"link3" {
+            editor.bytes[data + 29] = 2;
+            editor.sum(node, NODE_LEN);
+        }
+    }
+    let found = findings(&editor.open().unwrap());
+    assert!(found.iter().any(|fault| fault.contains("its entry says directory")), "{found:?}");
 }
 
 #[test]

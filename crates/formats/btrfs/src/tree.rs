@@ -1,18 +1,22 @@
-//! Search in a tree, and a walk over its items in the order of their keys.
+//! Search in a tree, and iteration over its items in the order of their keys.
 //!
-//! Invariant: levels fall on each step down, and keys rise from leaf to leaf, so every walk ends.
+//! Invariant: levels fall on each step down, and keys rise from leaf to leaf, so every iteration
+//! ends.
 
 use crate::corruption::{Corruption, ItemPlace};
-use crate::disk::{LEVELS_MAX, RootPlace};
+use crate::disk::LEVELS_MAX;
 use crate::key::Key;
 use crate::node::Node;
 use crate::store::{Pointer, Store};
+use crate::super_block::RootPlace;
 use packfs_core::Result;
+use packfs_format::{OnDisk, structure};
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 use std::sync::Arc;
+use zerocopy::{FromBytes, Immutable, KnownLayout, Unaligned};
 
-/// A tree: its number, the place of its root, and changes that are not in it yet.
+/// A tree: its number, its root block, and changes that are not in it yet.
 #[derive(Clone)]
 pub(crate) struct Tree {
     pub(crate) id: u64,
@@ -24,16 +28,14 @@ pub(crate) struct Tree {
 #[derive(Default)]
 pub(crate) struct Changes(pub(crate) BTreeMap<Key, Option<Item>>);
 
-/// A position among the items of a tree.
 pub(crate) struct Cursor<'s> {
     store: &'s Store,
     tree: u64,
     /// Blocks from the root down to a leaf, with the slot in each. Without a leaf at its end, the
-    /// walk is over, or is to go on after a damaged block.
+    /// iteration is over, or resumes after a damaged block.
     path: Vec<(Arc<Node>, usize)>,
 }
 
-/// An item of a tree.
 #[derive(Clone)]
 pub(crate) struct Item {
     pub(crate) tree: u64,
@@ -41,36 +43,34 @@ pub(crate) struct Item {
     source: Source,
 }
 
-/// Place of an item's bytes.
+/// Owner of an item's bytes.
 #[derive(Clone)]
 enum Source {
     Leaf(Arc<Node>, usize),
     Made(Arc<[u8]>, Option<Origin>),
 }
 
-/// Place of an item on disk.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Origin {
-    /// Logical address of its tree block, and the generation of that.
+    /// Logical address of the tree block, and its generation.
     pub(crate) block: u64,
     pub(crate) generation: u64,
-    /// Logical address of its bytes.
+    /// Logical address of the item's data.
     pub(crate) at: u64,
 }
 
 impl Item {
-    /// Returns an item with other bytes than any leaf has.
+    /// Returns an item that is not stored in a leaf.
     pub(crate) fn made(tree: u64, key: Key, bytes: Vec<u8>) -> Item {
         Item { tree, key, source: Source::Made(bytes.into(), None) }
     }
 
-    /// Returns the item with a copy of its bytes, which needs no tree block.
+    /// Returns the item with a copy of its bytes, so that the tree block can be evicted.
     pub(crate) fn detached(&self) -> Item {
         let source = Source::Made(self.bytes().into(), self.origin());
         Item { source, ..*self }
     }
 
-    /// Returns its bytes.
     pub(crate) fn bytes(&self) -> &[u8] {
         match &self.source {
             Source::Leaf(leaf, slot) => leaf.item(*slot),
@@ -78,12 +78,10 @@ impl Item {
         }
     }
 
-    /// Returns its name for messages.
     pub(crate) fn place(&self) -> ItemPlace {
         ItemPlace { tree: self.tree, key: self.key }
     }
 
-    /// Returns its place on disk, if it has one.
     pub(crate) fn origin(&self) -> Option<Origin> {
         match &self.source {
             Source::Leaf(leaf, slot) => {
@@ -94,7 +92,13 @@ impl Item {
         }
     }
 
-    /// Returns its bytes, at least `min` of them.
+    pub(crate) fn head<T: OnDisk + FromBytes + KnownLayout + Immutable + Unaligned>(&self) -> Result<T> {
+        let (found, min) = (self.bytes().len(), size_of::<T>());
+        let short = Corruption::Size { place: self.place(), found, min };
+        Ok(structure(self.bytes(), 0).ok_or(short)?)
+    }
+
+    /// Errors: `Corrupt` if the item is shorter than `min`.
     pub(crate) fn bytes_of(&self, min: usize) -> Result<&[u8]> {
         let bytes = self.bytes();
         if bytes.len() < min {
@@ -104,23 +108,20 @@ impl Item {
     }
 }
 
-/// Logical addresses, and the item with their checksums; without one they have none.
+/// Logical addresses and the item with their checksums; `None` if they have none.
 #[derive(Clone)]
 pub(crate) struct SumRun {
     pub(crate) range: Range<u64>,
     pub(crate) item: Option<Item>,
 }
 
-/// Changes by tree.
 pub(crate) type Logs = HashMap<u64, Arc<Changes>>;
 
 impl Tree {
-    /// Returns a tree as it is on disk.
     pub(crate) fn new(id: u64, root: RootPlace) -> Tree {
         Tree { id, root, changes: None }
     }
 
-    /// Returns the last item whose key is not above `key`.
     pub(crate) fn last_to(&self, store: &Store, key: &Key) -> Result<Option<Item>> {
         let Some(changes) = &self.changes else { return self.last_stored(store, key) };
         let added = changes.0.range(..=*key).rev().find_map(|(_, item)| item.clone());
@@ -148,7 +149,6 @@ impl Tree {
         Ok(cursor.item().filter(|item| item.key <= *key))
     }
 
-    /// Returns the item of a key.
     pub(crate) fn get(&self, store: &Store, key: &Key) -> Result<Option<Item>> {
         if let Some(item) = self.changes.as_ref().and_then(|changes| changes.0.get(key)) {
             return Ok(item.clone());
@@ -163,8 +163,8 @@ impl<'s> Cursor<'s> {
         Cursor { store, tree, path: Vec::new() }
     }
 
-    /// Goes to the first item whose key is not below `key`. After an error, [`Cursor::advance`]
-    /// goes on after the damaged block.
+    /// Moves to the first item whose key is not below `key`. After an error, [`Cursor::advance`]
+    /// resumes after the damaged block.
     fn seek(&mut self, root: RootPlace, key: &Key) -> Result<()> {
         self.descend(root, key)?;
         match self.path.last_mut() {
@@ -176,8 +176,8 @@ impl<'s> Cursor<'s> {
         }
     }
 
-    /// Goes to the last item of an object and a type whose offset is not above that of `key`, or to
-    /// the first item after it. After an error, as [`Cursor::seek`].
+    /// Moves to the last item of an object and a type whose offset is not above that of `key`, or
+    /// to the first item after it. After an error, as [`Cursor::seek`].
     fn seek_floor(&mut self, root: RootPlace, key: &Key) -> Result<()> {
         self.descend(root, key)?;
         let Some((leaf, slot)) = self.path.last_mut() else { return Ok(()) };
@@ -190,7 +190,6 @@ impl<'s> Cursor<'s> {
         }
     }
 
-    /// Goes down to the leaf that `key` belongs to.
     fn descend(&mut self, root: RootPlace, key: &Key) -> Result<()> {
         if root.level >= LEVELS_MAX {
             return Err(Corruption::RootRange { id: self.tree, level: root.level }.into());
@@ -205,7 +204,6 @@ impl<'s> Cursor<'s> {
         Ok(())
     }
 
-    /// Returns the block that the last block of the path points to.
     fn child(&self) -> Result<Arc<Node>> {
         let Some((node, slot)) = self.path.last() else {
             return Err(Corruption::NoTree { id: self.tree }.into());
@@ -214,7 +212,7 @@ impl<'s> Cursor<'s> {
         let end = if next < node.count {
             Some(node.key(next))
         } else {
-            // The bound of the block itself, which its own parent gives.
+            // The bound of the block itself, which its parent stores.
             self.path.iter().rev().skip(1).find_map(|(parent, slot)| {
                 let next = slot.saturating_add(1);
                 (next < parent.count).then(|| parent.key(next))
@@ -231,7 +229,6 @@ impl<'s> Cursor<'s> {
         })
     }
 
-    /// Returns the item at the position; `None` at the end.
     pub(crate) fn item(&self) -> Option<Item> {
         let (leaf, slot) = self.path.last()?;
         (leaf.level == 0 && *slot < leaf.count).then(|| Item {
@@ -241,7 +238,7 @@ impl<'s> Cursor<'s> {
         })
     }
 
-    /// Goes to the next item. After an error, the next call goes on after the damaged block.
+    /// Moves to the next item. After an error, the next call resumes after the damaged block.
     pub(crate) fn advance(&mut self) -> Result<()> {
         match self.path.last_mut() {
             Some((node, slot)) if node.level == 0 => {
@@ -252,7 +249,6 @@ impl<'s> Cursor<'s> {
         }
     }
 
-    /// Goes to the first item of the next leaf.
     fn next_leaf(&mut self) -> Result<()> {
         if self.path.last().is_some_and(|(node, _)| node.level == 0) {
             self.path.pop();
@@ -267,7 +263,6 @@ impl<'s> Cursor<'s> {
         Ok(())
     }
 
-    /// Goes down to the first leaf below the last block of the path.
     fn first_leaf(&mut self) -> Result<()> {
         loop {
             let node = self.child()?;
@@ -280,21 +275,21 @@ impl<'s> Cursor<'s> {
     }
 }
 
-/// The items of a tree whose keys lie in a range, in order. Damaged blocks give one error each.
+/// Iterator over the items of a range of keys. Damaged blocks give one error each.
 pub(crate) struct Items<'s> {
     cursor: Cursor<'s>,
     end: Key,
-    /// Outcome of the search for the first item.
+    /// Outcome of the search for the first item; `None` before it.
     found: Option<Result<()>>,
     changes: Option<Arc<Changes>>,
-    /// First key whose change is still to come.
+    /// Lower bound of the changes that were not returned yet.
     from: Key,
-    /// Stored item that was looked at but not returned.
+    /// Stored item that was read but not returned.
     waiting: Option<Item>,
 }
 
 impl Tree {
-    /// Returns the items from `start` to `end`, both included.
+    /// Both bounds are included.
     pub(crate) fn items<'s>(&self, store: &'s Store, start: Key, end: Key) -> Items<'s> {
         let mut cursor = Cursor::new(store, self.id);
         let found = Some(cursor.seek(self.root, &start));
@@ -302,8 +297,8 @@ impl Tree {
         Items { cursor, end, found, changes, from: start, waiting: None }
     }
 
-    /// Returns the items of one object and one type from the last one on whose offset is not above
-    /// `from`.
+    /// Returns the items of one object and one type, beginning with the last one whose offset is
+    /// not above `from`.
     pub(crate) fn items_around<'s>(
         &self,
         store: &'s Store,
@@ -311,7 +306,8 @@ impl Tree {
         kind: u8,
         from: u64,
     ) -> Result<Items<'s>> {
-        let (key, end) = (Key::new(object, kind, from), Key::new(object, kind, u64::MAX));
+        let key = Key::new(object, kind, from);
+        let end = Key::new(object, kind, u64::MAX);
         if self.changes.is_none() {
             let mut cursor = Cursor::new(store, self.id);
             let found = Some(cursor.seek_floor(self.root, &key));
@@ -322,12 +318,10 @@ impl Tree {
         Ok(self.items(store, before.unwrap_or(key), end))
     }
 
-    /// Returns the items of one object and one type.
     pub(crate) fn items_of<'s>(&self, store: &'s Store, object: u64, kind: u8, from: u64) -> Items<'s> {
         self.items(store, Key::new(object, kind, from), Key::new(object, kind, u64::MAX))
     }
 
-    /// Returns all items.
     pub(crate) fn all<'s>(&self, store: &'s Store) -> Items<'s> {
         self.items(store, Key::new(0, 0, 0), Key::new(u64::MAX, u8::MAX, u64::MAX))
     }
@@ -384,5 +378,20 @@ impl Iterator for Items<'_> {
                 (None, None) => return None,
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::disk::{RawInodeItem, kind, tree};
+
+    /// Figures after the end of an item of a log were 0: an inode without links was left out.
+    #[test]
+    fn items_that_end_within_their_structure_are_refused() {
+        let item = |len| Item::made(tree::TOP, Key::new(257, kind::INODE_ITEM, 0), vec![1; len]);
+        assert_eq!(item(160).head::<RawInodeItem>().unwrap().nlink.get(), 0x0101_0101);
+        let error = item(43).head::<RawInodeItem>().unwrap_err().to_string();
+        assert!(error.contains("43 bytes"), "{error}");
     }
 }

@@ -7,31 +7,28 @@ use crate::numbers::{EMPTY, EMPTY_NUMBER, INODE_BITS, Numbers};
 use crate::tree::Tree;
 use packfs_core::{Error, FileType, Image, Result, Xattrs};
 use packfs_format::{
-    DirCursor, DirEntry, Extent, Facts, Finding, FormatInfo, Inode, InodeId, Opening, SpaceOwner,
-    StoredExtent, Volume,
+    Extent, Facts, FormatInfo, Health, Inode, InodeId, Opening, Storage, StoredExtent, Volume,
 };
 use std::ops::{ControlFlow, Range};
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
-/// Bits of the number of a subvolume in shown numbers of inodes.
+/// Bits of the subvolume number in displayed inode numbers.
 const NUMBER_TREE_BITS: u32 = 22;
-/// Set in shown numbers with the index of a subvolume in place of its number, which is too large.
+/// Flag of displayed inode numbers that contain the index of a subvolume because its number is too
+/// large.
 const FAR: u64 = 1 << 63;
-/// Bytes of metadata that an inode takes, about.
 const INODE_METADATA: u64 = 400;
 
-/// An opened btrfs image: one subvolume, and those below it.
 pub(crate) struct BtrfsVolume {
     pub(crate) fs: Arc<Fs>,
     pub(crate) image: Arc<dyn Image>,
-    /// Number of the opened subvolume.
     pub(crate) opened: u64,
     pub(crate) root: Root,
     pub(crate) numbers: RwLock<Numbers>,
 }
 
-/// An inode: its tree, the number of that in ids, and its own number.
+/// An inode: its tree, the index of the tree in ids, and the inode number.
 #[derive(Clone)]
 pub(crate) struct Node {
     pub(crate) tree: Tree,
@@ -39,15 +36,13 @@ pub(crate) struct Node {
     pub(crate) inode: u64,
 }
 
-/// Meaning of an id.
 pub(crate) enum Place {
     Node(Node),
-    /// An empty directory that stands for a subvolume elsewhere, in this directory.
+    /// Parent of an empty directory that replaces a subvolume of another tree.
     Empty(InodeId),
 }
 
 impl BtrfsVolume {
-    /// Opens an image.
     pub(crate) fn open(image: Arc<dyn Image>, opening: &Opening) -> Result<Self> {
         let mut fs = Fs::open(Arc::clone(&image), opening)?;
         crate::log::apply(&mut fs, !opening.no_journal);
@@ -66,7 +61,6 @@ impl BtrfsVolume {
         Ok(volume)
     }
 
-    /// Returns the id of an inode.
     pub(crate) fn id_of(&self, index: u32, tree: u64, inode: u64) -> Result<InodeId> {
         if inode >> INODE_BITS != 0 {
             return Err(Corruption::Number { tree, inode }.into());
@@ -74,9 +68,9 @@ impl BtrfsVolume {
         Ok(InodeId(u64::from(index) << INODE_BITS | inode))
     }
 
-    /// Returns the number that is shown for an inode: its own in the opened subvolume, as Linux has
-    /// it. Numbers in other subvolumes, which Linux tells apart by device, begin with that of the
-    /// subvolume, so that they are unique in a volume.
+    /// Returns the inode number to display: in the opened subvolume that of Linux. In other
+    /// subvolumes, which Linux distinguishes by device, the number of the subvolume precedes it so
+    /// that numbers are unique in a volume.
     pub(crate) fn number_of(&self, node: &Node) -> u64 {
         let (index, id) = (u64::from(node.index), node.tree.id);
         match (index, id >> NUMBER_TREE_BITS) {
@@ -86,7 +80,6 @@ impl BtrfsVolume {
         }
     }
 
-    /// Returns the inode that an id means.
     pub(crate) fn place(&self, id: InodeId) -> Result<Place> {
         let numbers = self.numbers.read().unwrap_or_else(PoisonError::into_inner);
         let found = if id.0 & EMPTY == 0 {
@@ -102,7 +95,7 @@ impl BtrfsVolume {
         found.ok_or_else(|| Corruption::NoTree { id: id.0 }.into())
     }
 
-    /// Returns the inode of an id that is no stand-in.
+    /// Errors: an id of a directory without an inode.
     fn node(&self, id: InodeId, wanted: &'static str) -> Result<Node> {
         match self.place(id)? {
             Place::Node(node) => Ok(node),
@@ -130,19 +123,6 @@ impl Volume for BtrfsVolume {
         }
     }
 
-    fn lookup(&self, dir: InodeId, name: &[u8]) -> Result<Option<InodeId>> {
-        self.find_entry(dir, name)
-    }
-
-    fn read_dir(
-        &self,
-        dir: InodeId,
-        from: DirCursor,
-        visit: &mut dyn FnMut(DirEntry, DirCursor) -> ControlFlow<()>,
-    ) -> Result<()> {
-        self.each_entry(dir, from, visit)
-    }
-
     fn read_link(&self, id: InodeId) -> Result<Vec<u8>> {
         self.target_of(&self.node(id, "symbolic link")?)
     }
@@ -163,37 +143,9 @@ impl Volume for BtrfsVolume {
         self.file_extents(&self.node(id, "regular file")?, range, visit)
     }
 
-    fn stored_extents(
-        &self,
-        id: InodeId,
-        _len: u64,
-        visit: &mut dyn FnMut(StoredExtent) -> ControlFlow<()>,
-    ) -> Result<()> {
-        self.each_stored(&self.node(id, "regular file")?, visit)
-    }
-
-    /// Logical addresses, each sector of which is verified when it is read.
+    /// Verifies each sector that is read.
     fn data_image(&self) -> Option<Arc<dyn Image>> {
         Some(Arc::new(LogicalImage::new(Arc::clone(&self.fs), self.image.name())))
-    }
-
-    fn verifies(&self, stored: Range<u64>) -> Result<bool> {
-        self.fs.verifies(stored)
-    }
-
-    /// Linux refuses such an image.
-    fn fault(&self) -> Option<Error> {
-        self.fs.fault.clone()
-    }
-
-    fn warnings(&self) -> Vec<String> {
-        self.fs.warnings.clone()
-    }
-
-    fn remarks(&self) -> Vec<String> {
-        let healed = self.fs.store.devices.healed.load(Ordering::Relaxed);
-        let text = format!("damaged sectors and tree blocks that were read from other copies: {healed}");
-        (healed > 0).then_some(text).into_iter().collect()
     }
 
     fn image_len(&self) -> Option<u64> {
@@ -212,11 +164,48 @@ impl Volume for BtrfsVolume {
         self.all_facts()
     }
 
-    fn space(&self) -> Result<Vec<SpaceOwner>> {
-        self.owners()
+    fn health(&self) -> Option<&dyn Health> {
+        Some(self)
     }
 
-    fn check(&self, found: &mut dyn FnMut(Finding)) -> Result<()> {
-        self.check_all(found)
+    fn storage(&self) -> Option<&dyn Storage> {
+        Some(self)
+    }
+}
+
+impl Health for BtrfsVolume {
+    /// Linux refuses such an image.
+    fn fault(&self) -> Option<Error> {
+        self.fs.fault.clone()
+    }
+
+    fn warnings(&self) -> Vec<String> {
+        self.fs.warnings.clone()
+    }
+
+    fn remarks(&self) -> Vec<String> {
+        let devices = &self.fs.store.devices;
+        let counted = |count: &AtomicU64, what: &str| match count.load(Ordering::Relaxed) {
+            0 => None,
+            count => Some(format!("{what}: {count}")),
+        };
+        let healed = "damaged sectors and tree blocks that were read from other copies";
+        let blanked = "targets of symbolic links that the dump of metadata does not hold, read as empty";
+        [counted(&devices.healed, healed), counted(&devices.blanked, blanked)].into_iter().flatten().collect()
+    }
+}
+
+impl Storage for BtrfsVolume {
+    fn stored_extents(
+        &self,
+        id: InodeId,
+        _len: u64,
+        visit: &mut dyn FnMut(StoredExtent) -> ControlFlow<()>,
+    ) -> Result<()> {
+        self.each_stored(&self.node(id, "regular file")?, visit)
+    }
+
+    fn verifies(&self, stored: Range<u64>) -> Result<bool> {
+        self.fs.verifies(stored)
     }
 }

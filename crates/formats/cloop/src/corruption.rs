@@ -1,9 +1,9 @@
-//! Faults of a cloop file and their messages: place, value found, values allowed.
+//! Faults of a cloop file and their messages: offset, value found, values allowed.
 
 use packfs_format::{TRUNCATED, faults};
 
 faults! {
-    /// Faults of a cloop file; `found` is the value that it stores.
+    /// Faults of a cloop file; `found` is the stored value.
     pub(crate) enum Corruption in "cloop image" {}
 
     Short { len: u64 } =

@@ -1,6 +1,6 @@
-//! The disk: rows of the index turned into extents.
+//! The disk: rows of the index converted to extents.
 //!
-//! Owns what a block decodes to. Invariant: extents leave no gap, and none is longer than its
+//! Owns the decoded length of a block. Invariant: extents have no gaps, and none is longer than its
 //! block.
 
 use crate::index::StoredBlock;
@@ -11,8 +11,7 @@ use packfs_format::{Extent, ExtentFrom, Extents};
 use std::ops::{ControlFlow, Range};
 
 impl CloopVolume {
-    /// The extents of the disk that cover `range`, which is not empty; see
-    /// [`packfs_format::Volume::extents`].
+    /// `range` is not empty; see [`packfs_format::Volume::extents`].
     pub(crate) fn disk_extents(
         &self,
         range: Range<u64>,
@@ -20,22 +19,19 @@ impl CloopVolume {
     ) -> Result<()> {
         let blocks = blocks_of(&range, self.geometry.block_len.into());
         let mut extents = Extents::new(range, visit);
-        self.index.each(&*self.image, &self.geometry, blocks, &mut |_, row| {
+        let walked = self.index.each(&*self.image, &self.geometry, blocks, &mut |_, row| {
             Ok(extents.push(self.extent(&row?)).is_continue())
-        })?;
-        extents.finish();
-        Ok(())
+        });
+        extents.finish(walked)
     }
 
-    /// All that a block holds of the disk.
     fn extent(&self, stored: &StoredBlock) -> Extent {
         let offset = self.geometry.block_start(stored.block);
         let holds = self.geometry.block_holds(stored.block);
         let from = match stored.algorithm {
             None => ExtentFrom::Stored(stored.start),
             Some(algorithm) => {
-                // Blocks are filled up with zeros, so the last one may hold more than the disk is
-                // long.
+                // Blocks are padded with zeros, so the last one may exceed the disk.
                 let is_whole = holds == u64::from(self.geometry.block_len);
                 let block = BlockRef {
                     offset: stored.start,

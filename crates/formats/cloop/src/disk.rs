@@ -1,94 +1,66 @@
-//! Raw structures of cloop files, byte for byte as they lie on disk. All figures are big-endian but
-//! for the index of version 1.0, which was written in the host's order, and hosts were PCs.
+//! Raw structures of cloop files, big-endian except for the index of version 1.0, which was written
+//! in the host's order, and hosts were PCs.
 //!
-//! Owns layout and numbers; says nothing about which values are allowed. Sources: `cloop.h` of the
+//! Owns layout and numbers; the reader checks which values are allowed. Sources: `cloop.h` of the
 //! 4.3 kernel module for 2.0 and 4.0, the published writers of the versions before, and genuine
 //! files of each.
 
-use std::mem::size_of;
+use packfs_format::disk;
 use zerocopy::big_endian::{U32, U64};
-use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
-/// Bytes of a head before its figures: a shell script that mounts the file, filled up with zeros.
+/// Length of the preamble: a shell script that mounts the file, padded with zeros.
 pub(crate) const PREAMBLE_LEN: usize = 128;
-/// First bytes of every preamble.
 pub(crate) const INTERPRETER: &[u8] = b"#!";
-/// Offset of the version in a preamble.
 pub(crate) const VERSION_AT: usize = 10;
 /// Length of the version: `#V2.0 Format`.
 pub(crate) const VERSION_LEN: usize = 12;
 
-/// Preambles as writers make them, but for the version. Readers go by their beginning: that of qemu
-/// wants all of it.
+/// Preambles as written, without the version. Readers check their start: that of qemu requires all
+/// of it.
 pub(crate) const SCRIPT_BEFORE_VERSION: &[u8] = b"#!/bin/sh\n#V";
 pub(crate) const SCRIPT_BEHIND_VERSION: &[u8] =
     b" Format\nmodprobe cloop file=$0 && mount -r -t iso9660 /dev/cloop $1\nexit $?\n";
 
-/// In front of a file, or, in 4.0, also at its end.
-#[derive(Clone, Copy, Debug, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
-#[repr(C)]
-pub(crate) struct Head {
-    pub(crate) preamble: [u8; PREAMBLE_LEN],
-    pub(crate) block_size: U32,
-    pub(crate) num_blocks: U32,
+disk! {
+    /// Header of a file, or in 4.0 also its footer.
+    struct Head (136) { preamble: [u8; PREAMBLE_LEN], block_size: U32, num_blocks: U32 }
 }
 
-/// `num_blocks` of a file whose index is at its end (3.0).
+/// `num_blocks` of a file with its index at the end (3.0).
 pub(crate) const BLOCKS_IN_TAIL: u32 = u32::MAX;
 
-/// At the end of a 3.0 file, after the sizes of all blocks.
-#[derive(Clone, Copy, Debug, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
-#[repr(C)]
-pub(crate) struct Tail {
-    /// Bytes of one size: 4. Higher bits were used later for an index that is compressed itself.
-    pub(crate) index_size: U32,
-    pub(crate) num_blocks: U32,
+disk! {
+    /// End of a 3.0 file, after the sizes of all blocks.
+    struct Tail (8) {
+        /// Length of one size: 4. Higher bits were used later for a compressed index.
+        index_size: U32,
+        num_blocks: U32,
+    }
+
+    /// Row of the index of accelerated Knoppix: blocks are stored in the order of their use.
+    struct BlockInfo (16) {
+        offset: U64, size: U32,
+        /// The block's number in the order of use; readers ignore it.
+        optidx: U32,
+    }
 }
 
-/// A row of the index of accelerated Knoppix: blocks lie in the order in which they are used.
-#[derive(Clone, Copy, Debug, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
-#[repr(C)]
-pub(crate) struct BlockInfo {
-    pub(crate) offset: U64,
-    pub(crate) size: U32,
-    /// The block's number in the order of use; of no use to readers.
-    pub(crate) optidx: U32,
-}
-
-/// `\nCLOOP3\n`, the last bytes of a file of the version 3 that never was released.
+/// `\nCLOOP3\n`, the end of a file of the unreleased version 3.
 pub(crate) const ALPHA_SIGNATURE: [u8; 8] = *b"\nCLOOP3\n";
-/// Its number.
 pub(crate) const ALPHA_VERSION: u32 = 3;
 
-/// At the end of such a file.
-#[derive(Clone, Copy, Debug, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
-#[repr(C)]
-pub(crate) struct AlphaTail {
-    pub(crate) table_offset: U64,
-    pub(crate) version: U32,
-    pub(crate) signature: [u8; 8],
+disk! {
+    /// End of such a file.
+    struct AlphaTail (20) { table_offset: U64, version: U32, signature: [u8; 8] }
+
+    /// Table at the tail's offset; `num_blocks + 1` offsets of 8 bytes and `num_blocks` flags of 4
+    /// follow.
+    struct AlphaTable (16) { num_blocks: U32, block_size: U32, original_size: U64 }
 }
 
-/// Table at the tail's offset; `num_blocks + 1` offsets of 8 bytes and `num_blocks` flags of 4
-/// follow.
-#[derive(Clone, Copy, Debug, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
-#[repr(C)]
-pub(crate) struct AlphaTable {
-    pub(crate) num_blocks: U32,
-    pub(crate) block_size: U32,
-    pub(crate) original_size: U64,
-}
-
-const _: () = assert!(size_of::<Head>() == 136);
-const _: () = assert!(size_of::<Tail>() == 8);
-const _: () = assert!(size_of::<BlockInfo>() == 16);
-const _: () = assert!(size_of::<AlphaTail>() == 20);
-const _: () = assert!(size_of::<AlphaTable>() == 16);
-
-/// The length of a head.
 pub(crate) const HEAD_LEN: u64 = size_of::<Head>() as u64;
 
-/// In 4.0 the upper four bits of an offset say how the block there is stored.
+/// In 4.0 the upper four bits of an offset are the codec of the block.
 pub(crate) const METHOD_SHIFT: u32 = 60;
 pub(crate) const OFFSET_MASK: u64 = (1 << METHOD_SHIFT) - 1;
 pub(crate) const METHOD_ZLIB: u64 = 0;
@@ -104,7 +76,6 @@ pub(crate) const FLAG_LZO: u32 = 4;
 pub(crate) const FLAG_XZ: u32 = 8;
 pub(crate) const FLAG_LZ4: u32 = 16;
 
-/// The head of a file of version 2.0 or 4.0.
 pub(crate) fn head(version: &[u8; 3], block_size: u32, num_blocks: u32) -> Head {
     let mut preamble = [0; PREAMBLE_LEN];
     let script = [SCRIPT_BEFORE_VERSION, version, SCRIPT_BEHIND_VERSION].concat();

@@ -6,7 +6,7 @@ use packfs_core::Result;
 use packfs_format::{FactValue, Facts};
 use std::collections::BTreeMap;
 
-/// Number of blocks of one codec, and their stored bytes.
+/// Number and stored bytes of the blocks of one codec.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Blocks {
     pub(crate) count: u64,
@@ -14,12 +14,12 @@ pub(crate) struct Blocks {
 }
 
 impl CloopVolume {
-    /// Counts the blocks of each codec; `None` stands for uncompressed ones.
+    /// Counts the blocks of each codec; `None` for uncompressed ones.
     pub(crate) fn blocks_by_codec(&self) -> Result<BTreeMap<Option<Algorithm>, Blocks>> {
         let mut found: BTreeMap<Option<Algorithm>, Blocks> = BTreeMap::new();
         let all = 0..self.geometry.block_count;
         self.index.each(&*self.image, &self.geometry, all, &mut |_, row| {
-            // What is wrong with a row is for the check to say.
+            // The check reports faults of rows.
             if let Ok(row) = row {
                 let blocks = found.entry(row.algorithm).or_default();
                 blocks.count = blocks.count.saturating_add(1);

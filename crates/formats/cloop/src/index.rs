@@ -1,37 +1,31 @@
-//! The index: where each block is, how long, and how it is stored.
+//! The index: position, length, and codec of each block.
 //!
-//! Owns the reading of rows of every version. Rows are read where they lie, some at a time, when
-//! they are needed. Of an index that holds only sizes, one sum in [`STRIDE`] is kept. Invariant:
-//! what is handed out lies within the file.
+//! Owns the reading of rows of every version. Rows are read on demand, several at a time. For an
+//! index of sizes only, one sum in [`STRIDE`] is kept. Invariant: returned ranges are within the
+//! file.
 
 use crate::corruption::Corruption;
 use crate::disk::*;
 use crate::open::{Geometry, Version};
 use packfs_codec::Algorithm;
 use packfs_core::{Image, Result, len_of, parts_of, range_at, usize_of};
+use packfs_format::structure;
 use std::ops::Range;
-use zerocopy::FromBytes;
 
-/// Rows that are read at once.
 const ROWS_AT_ONCE: u64 = 1024;
-/// Distance of the kept sums of sizes, in blocks.
+/// Distance of the stored sums of sizes, in blocks.
 const STRIDE: u64 = 1024;
 
-/// A block, as its row describes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct StoredBlock {
-    /// Its number.
     pub(crate) block: u64,
-    /// Its start in the file.
     pub(crate) start: u64,
-    /// Its stored length in bytes.
     pub(crate) len: u32,
-    /// Its codec; `None`: uncompressed.
+    /// `None`: uncompressed.
     pub(crate) algorithm: Option<Algorithm>,
 }
 
 impl StoredBlock {
-    /// Returns the range of its stored bytes.
     pub(crate) fn range(&self) -> Range<u64> {
         range_at(self.start, self.len.into())
     }
@@ -45,7 +39,7 @@ pub(crate) struct Index {
 }
 
 impl Index {
-    /// Looks through an index that holds nothing but sizes.
+    /// Sums an index of sizes only.
     ///
     /// Errors: `Corrupt` if the blocks are longer than the file, `Io`.
     pub(crate) fn open(image: &dyn Image, geometry: &Geometry) -> Result<Index> {
@@ -65,10 +59,10 @@ impl Index {
         Ok(Index { starts })
     }
 
-    /// Calls `visit` for each of these blocks, in order, with what its row says or what is wrong
-    /// with that; ends early when `visit` fails.
+    /// Calls `visit` for each of these blocks, in order, with its decoded row or its fault, until
+    /// `visit` fails.
     ///
-    /// Errors: what `visit` returns, `Io`.
+    /// Errors: those of `visit`, `Io`.
     pub(crate) fn each(
         &self,
         image: &dyn Image,
@@ -77,7 +71,7 @@ impl Index {
         visit: &mut dyn FnMut(u64, Result<StoredBlock>) -> Result<bool>,
     ) -> Result<()> {
         let Range { start, end } = blocks;
-        // Sizes add up from where a sum was kept.
+        // Sizes add up from a stored sum.
         let before = if geometry.version == Version::V3_0 { start % STRIDE } else { 0 };
         let from = start.saturating_sub(before);
         for part in parts_of(from..end.min(geometry.block_count), ROWS_AT_ONCE) {
@@ -94,11 +88,10 @@ impl Index {
         Ok(())
     }
 
-    /// The rows of these blocks, as they are.
     fn rows(&self, image: &dyn Image, geometry: &Geometry, blocks: Range<u64>) -> Result<Vec<Row>> {
         let row_len = geometry.version.row_len();
         let first = blocks.start;
-        // Where rows are offsets, the one after says where a block ends.
+        // If rows are offsets, the next one is the end of a block.
         let further = u64::from(!matches!(geometry.version, Version::Accelerated | Version::V3_0));
         let end = blocks.end.saturating_add(further);
         let raw = read_rows(image, geometry.index.start, first..end, row_len)?;
@@ -107,7 +100,7 @@ impl Index {
         let mut rows = Vec::with_capacity(usize_of(len_of(&blocks)));
         match geometry.version {
             Version::Accelerated => {
-                let infos = raw.iter().filter_map(|row| BlockInfo::ref_from_bytes(row).ok());
+                let infos = raw.iter().filter_map(|row| structure::<BlockInfo>(row, 0));
                 for (block, info) in (first..).zip(infos) {
                     let (start, len) = (info.offset.get(), u64::from(info.size.get()));
                     rows.push(Row { block, start, end: start.saturating_add(len), how: How::Zlib });
@@ -151,7 +144,6 @@ impl Index {
     }
 }
 
-/// An index row, not yet checked.
 struct Row {
     block: u64,
     start: u64,
@@ -159,7 +151,7 @@ struct Row {
     how: How,
 }
 
-/// Storage of a block, in the words of its version.
+/// Storage of a block as its version encodes it.
 enum How {
     Zlib,
     Method(u64),
@@ -181,7 +173,7 @@ impl Row {
             return Err(Corruption::BlockLength { block, found: len, max }.into());
         };
         let algorithm = self.algorithm()?;
-        // The last one may be stored as far as the disk goes, or as far as a block goes.
+        // The last one may be stored up to the end of the disk, or of a block.
         let wanted = geometry.block_holds(block);
         if algorithm.is_none() && len != wanted && len != u64::from(geometry.block_len) {
             return Err(Corruption::StoredLength { block, found: len, wanted }.into());
@@ -203,14 +195,12 @@ impl Row {
     }
 }
 
-/// Reads rows of a table that starts at `table`.
 fn read_rows(image: &dyn Image, table: u64, rows: Range<u64>, row_len: u64) -> Result<Vec<u8>> {
     let mut raw = vec![0; usize_of(len_of(&rows).saturating_mul(row_len))];
     image.read_exact_at(table.saturating_add(rows.start.saturating_mul(row_len)), &mut raw)?;
     Ok(raw)
 }
 
-/// A big-endian number of up to eight bytes.
 fn number(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0, push_byte)
 }

@@ -1,11 +1,11 @@
-//! cloop, the compressed loopback device of Knoppix and its kin: one disk, cut into blocks that are
-//! compressed one by one.
+//! cloop, the compressed loopback device of Knoppix and related distributions: one disk, split into
+//! separately compressed blocks.
 //!
-//! Owns everything that knows how a cloop file is built, of every version from 0.68 to 4.0. It is a
-//! container: its one file is the disk, which is an image of its own. Decodes no block; starts no
-//! thread and touches no directory of the host.
+//! Owns everything that is specific to cloop files, of every version from 0.68 to 4.0. It is a
+//! container: its one file is the disk, which is another image. Decodes no block; starts no thread
+//! and opens no host file.
 #![forbid(unsafe_code)]
-// Every figure is read from an image: none is cut, and no place is taken for granted.
+// Every number is read from an image: casts are checked and access by index is avoided.
 #![cfg_attr(
     not(test),
     deny(clippy::indexing_slicing, clippy::cast_possible_truncation, clippy::arithmetic_side_effects)
@@ -35,14 +35,13 @@ use packfs_core::{Goal, Image, Result};
 use packfs_format::{Format, FormatInfo, Magic, Makes, PackFormat, PackSettings, Rung, Volume};
 use std::sync::Arc;
 
-/// From quick to small.
+/// From fast to small.
 const LADDER: [Rung; 1] = [Rung { codec: "gzip", block_size: 128 << 10, optimize: Some(Goal::Size) }];
 
-/// The name of the one file in a cloop: the disk.
+/// The only file of a cloop: the disk.
 pub(crate) const DISK_NAME: &str = "disk.img";
 
-/// Magics of files that begin with their head; files that only end with one are not found by
-/// scanning.
+/// Magics of files with a header; files with only a footer are not found by scanning.
 static MAGICS: [Magic; 5] = [
     Magic { bytes: b"#!/bin/sh\n#V1.0 Format\n", at: 0 },
     Magic { bytes: b"#!/bin/sh\n#V2.0 Format\n", at: 0 },
@@ -55,7 +54,6 @@ static MAGICS: [Magic; 5] = [
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Cloop;
 
-/// Identity of the format.
 static INFO: FormatInfo = FormatInfo {
     name: "cloop",
     is_dense: true,

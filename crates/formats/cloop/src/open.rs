@@ -1,39 +1,37 @@
-//! From a file's head, or its end, to a checked [`Geometry`]: which version it is, and where index
-//! and blocks are.
+//! Conversion of a file's header or footer to a checked [`Geometry`], with version and positions of
+//! index and blocks.
 //!
-//! Owns every rule that holds for the file as a whole. Invariant: the index lies within the file,
-//! so that the number of blocks is bounded by the file's length whatever it claims.
+//! Owns every rule of the file as a whole. Invariant: the index is within the file, so the number
+//! of blocks is bounded by the file's length.
 
 use crate::corruption::Corruption;
 use crate::disk::*;
 use packfs_core::{Error, Image, Result, range_at};
+use packfs_format::read_structure;
 use std::mem::size_of;
 use std::ops::Range;
-use zerocopy::{FromZeros, IntoBytes};
 
-/// Version of the cloop format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Version {
     /// 0.68 and before: offsets of 32 bits, and no version in the preamble.
     V0_68,
     /// 1.0: offsets of 64 bits, little-endian.
     V1_0,
-    /// Accelerated Knoppix, which calls itself 1.0: blocks lie in the order of use.
+    /// Accelerated Knoppix, labelled 1.0: blocks are stored in the order of use.
     Accelerated,
     /// 2.0: offsets of 64 bits, big-endian.
     V2_0,
     /// 3.0 of SliTaz: sizes of 32 bits at the end.
     V3_0,
-    /// The version 3 that was never released: everything at the end, a codec for each block.
+    /// The unreleased version 3: everything at the end, a codec for each block.
     Alpha3,
-    /// 4.0 with its head in front: a codec for each block, in its offset.
+    /// 4.0 with a header: a codec for each block, in its offset.
     V4Header,
-    /// 4.0 with its head at the end.
+    /// 4.0 with a footer.
     V4Footer,
 }
 
 impl Version {
-    /// Returns its usual name.
     pub(crate) fn words(self) -> &'static str {
         match self {
             Version::V0_68 => "0.68",
@@ -47,7 +45,6 @@ impl Version {
         }
     }
 
-    /// Returns the length of a row of its index.
     pub(crate) fn row_len(self) -> u64 {
         match self {
             Version::V0_68 | Version::V3_0 => 4,
@@ -71,19 +68,17 @@ impl Version {
 pub(crate) struct Geometry {
     pub(crate) version: Version,
     pub(crate) image_len: u64,
-    /// The head, or what stands for it at the end.
     pub(crate) head: Range<u64>,
-    /// Structures at the end; empty if there are none.
+    /// Structures at the end; may be empty.
     pub(crate) tail: Range<u64>,
-    /// The rows of the index.
     pub(crate) index: Range<u64>,
     /// The flags of blocks, in the unreleased version 3.
     pub(crate) flags: Range<u64>,
-    /// Range that blocks may lie in.
+    /// Permitted range of blocks.
     pub(crate) data: Range<u64>,
     pub(crate) block_len: u32,
     pub(crate) block_count: u64,
-    /// Length of the disk: all blocks, where nothing says otherwise.
+    /// Length of the disk: all blocks, unless the file states it.
     pub(crate) disk_len: u64,
 }
 
@@ -91,7 +86,6 @@ const BLOCK_LEN_UNIT: u32 = 512;
 const BLOCK_LEN_MAX: u32 = 16 << 20;
 
 impl Geometry {
-    /// Reads and checks.
     pub(crate) fn read(image: &dyn Image) -> Result<Geometry> {
         if let Some(tail) = alpha_tail(image)? {
             return alpha(image, &tail);
@@ -142,19 +136,16 @@ impl Geometry {
         })
     }
 
-    /// Most bytes that a block may take. Codecs make noise larger: lzo by a sixteenth and some,
-    /// which is the most.
+    /// Limit of a stored block. Codecs expand noise: lzo most, by a sixteenth and some bytes.
     pub(crate) fn stored_max(&self) -> u64 {
         let len = u64::from(self.block_len);
         len.saturating_add(len / 16).saturating_add(128)
     }
 
-    /// Returns the start of a block on the disk.
     pub(crate) fn block_start(&self, block: u64) -> u64 {
         block.saturating_mul(self.block_len.into())
     }
 
-    /// Returns the number of bytes of the disk in a block.
     pub(crate) fn block_holds(&self, block: u64) -> u64 {
         self.disk_len.saturating_sub(self.block_start(block)).min(self.block_len.into())
     }
@@ -167,7 +158,6 @@ fn index_at(at: u64, version: Version, blocks: u64, limit: u64) -> Result<Range<
     Ok(at..end)
 }
 
-/// The index that ends at `end` and does not start before `min`.
 fn index_before(end: u64, version: Version, blocks: u64, min: u64) -> Result<Range<u64>> {
     let (rows, row_len) = (version.row_count(blocks), version.row_len());
     let start = rows.checked_mul(row_len).and_then(|len| end.checked_sub(len)).filter(|start| *start >= min);
@@ -180,17 +170,16 @@ fn block_len(found: u32) -> Result<u32> {
     if allowed { Ok(found) } else { Err(Corruption::BlockSize { found }.into()) }
 }
 
-/// The head at `at`; `None` if the file ends before.
+/// `None` if the file ends before the header does.
 fn read_head(image: &dyn Image, at: u64) -> Result<Option<Head>> {
-    let mut head = Head::new_zeroed();
     if image.len().checked_sub(at).is_none_or(|rest| rest < HEAD_LEN) {
         return Ok(None);
     }
-    image.read_exact_at(at, head.as_mut_bytes())?;
+    let head: Head = read_structure(image, at)?;
     Ok(Some(head))
 }
 
-/// The version that a preamble names, `V2.0` for `#V2.0 Format`.
+/// Returns the version in a preamble, `V2.0` for `#V2.0 Format`.
 fn version_of(head: &Head) -> Option<[u8; 4]> {
     let line = head.preamble.get(VERSION_AT..VERSION_AT + VERSION_LEN)?;
     let is_named =
@@ -199,7 +188,7 @@ fn version_of(head: &Head) -> Option<[u8; 4]> {
     is_named.then_some(version)
 }
 
-/// Returns the name of the fork whose preamble this is; its files have another structure.
+/// Returns the name of an incompatible fork with this preamble.
 fn fork_of(head: &Head) -> Option<&'static str> {
     let holds = |word: &[u8]| head.preamble.windows(word.len()).any(|part| part.eq_ignore_ascii_case(word));
     let is_script = head.preamble.starts_with(INTERPRETER);
@@ -216,7 +205,7 @@ fn refuse_forks(head: &Head) -> Result<()> {
     }
 }
 
-/// Returns true if a head without a version is one of 0.68: its index starts with the index's end.
+/// True if a header without a version is one of 0.68: its index starts with the index's end.
 fn starts_as_0_68(image: &dyn Image, head: &Head) -> Result<bool> {
     if !head.preamble.starts_with(INTERPRETER) || block_len(head.block_size.get()).is_err() {
         return Ok(false);
@@ -225,15 +214,15 @@ fn starts_as_0_68(image: &dyn Image, head: &Head) -> Result<bool> {
     Ok(index.end == u64::from(first_words(image)?[0]))
 }
 
-/// The first words after a head; zeros where the file ends.
+/// Reads the first words after a header; zeros after the end of the file.
 fn first_words(image: &dyn Image) -> Result<[u32; 3]> {
     let mut words = [[0; 4]; 3];
     image.read_at(HEAD_LEN, words.as_flattened_mut())?;
     Ok(words.map(u32::from_be_bytes))
 }
 
-/// Two kinds of files call themselves 1.0. Little-endian offsets never start with four zeros, and
-/// those of blocks with a size beside them always do.
+/// Distinguishes two kinds of files labelled 1.0. Little-endian offsets never start with four
+/// zeros, and those of blocks with sizes always do.
 fn version_1(image: &dyn Image) -> Result<Version> {
     let [first, _, third] = first_words(image)?;
     Ok(if first == 0 && third != 0 { Version::Accelerated } else { Version::V1_0 })
@@ -244,7 +233,7 @@ fn read_footer(image: &dyn Image) -> Result<Option<Head>> {
     Ok(read_head(image, at)?.filter(|head| version_of(head) == Some(*b"V4.0")))
 }
 
-/// A file of 4.0 that was written as a stream: blocks, index, head.
+/// Opens a file of 4.0 that was written as a stream: blocks, index, footer.
 fn footer_last(len: u64, head: &Head) -> Result<Geometry> {
     let block_len = block_len(head.block_size.get())?;
     let blocks = u64::from(head.num_blocks.get());
@@ -265,13 +254,12 @@ fn footer_last(len: u64, head: &Head) -> Result<Geometry> {
     })
 }
 
-/// A file of 3.0: head, blocks, their sizes, tail.
+/// Opens a file of 3.0: header, blocks, their sizes, tail.
 fn sizes_last(image: &dyn Image, block_len: u32) -> Result<Geometry> {
     let len = image.len();
-    let mut tail = Tail::new_zeroed();
     let tail_len = size_of::<Tail>() as u64;
     let at = len.checked_sub(tail_len).filter(|at| *at >= HEAD_LEN).ok_or(Corruption::Short { len })?;
-    image.read_exact_at(at, tail.as_mut_bytes())?;
+    let tail: Tail = read_structure(image, at)?;
     let version = Version::V3_0;
     if u64::from(tail.index_size.get()) != version.row_len() {
         let what = format!("version 3.0 with the index kind {:#x}, 4 is supported", tail.index_size.get());
@@ -294,13 +282,12 @@ fn sizes_last(image: &dyn Image, block_len: u32) -> Result<Geometry> {
 }
 
 fn alpha_tail(image: &dyn Image) -> Result<Option<AlphaTail>> {
-    let mut tail = AlphaTail::new_zeroed();
     let Some(at) = image.len().checked_sub(size_of::<AlphaTail>() as u64) else { return Ok(None) };
-    image.read_exact_at(at, tail.as_mut_bytes())?;
+    let tail: AlphaTail = read_structure(image, at)?;
     Ok((tail.signature == ALPHA_SIGNATURE).then_some(tail))
 }
 
-/// A file of the unreleased version 3: blocks, table, offsets, flags, tail.
+/// Opens a file of the unreleased version 3: blocks, table, offsets, flags, tail.
 fn alpha(image: &dyn Image, tail: &AlphaTail) -> Result<Geometry> {
     if tail.version.get() != ALPHA_VERSION {
         let what = format!("CLOOP3 version {}, 3 is supported", tail.version.get());
@@ -311,8 +298,7 @@ fn alpha(image: &dyn Image, tail: &AlphaTail) -> Result<Geometry> {
     let (found, limit) = (tail.table_offset.get(), tail_at);
     let index_start = found.checked_add(size_of::<AlphaTable>() as u64).filter(|end| *end <= limit);
     let index_start = index_start.ok_or(Corruption::TableStart { found, limit })?;
-    let mut table = AlphaTable::new_zeroed();
-    image.read_exact_at(found, table.as_mut_bytes())?;
+    let table: AlphaTable = read_structure(image, found)?;
     let block_len = block_len(table.block_size.get())?;
     let blocks = u64::from(table.num_blocks.get());
     let version = Version::Alpha3;
@@ -343,8 +329,8 @@ fn alpha(image: &dyn Image, tail: &AlphaTail) -> Result<Geometry> {
 /// See [`packfs_format::Format::probe`].
 pub(crate) fn looks_like_cloop(image: &dyn Image) -> Result<bool> {
     let Some(head) = read_head(image, 0)? else { return Ok(false) };
-    // What a 0.68 file lacks in its preamble its index makes up for: shell scripts do not pass for
-    // one.
+    // The index of a 0.68 file replaces the version in its preamble, so that shell scripts are not
+    // accepted.
     Ok(version_of(&head).is_some()
         || fork_of(&head).is_some_and(|_| head.preamble.contains(&0))
         || alpha_tail(image)?.is_some()

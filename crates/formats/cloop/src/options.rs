@@ -1,4 +1,4 @@
-//! The options of cloop files: what may be asked for, and what holds otherwise.
+//! The options of cloop files, with their defaults.
 
 use packfs_codec::{Algorithm, CodecSettings};
 use packfs_codec::{CodecSpec, DictLens};
@@ -6,7 +6,6 @@ use packfs_core::{Error, Goal, Result};
 use packfs_format::{PackSettings, SWITCH, Values, one_of, options};
 
 options! {
-    /// Everything that shapes a file, checked.
     pub(crate) struct Options for "cloop" {
         codec_name: String,
         /// `None`: every block is stored uncompressed.
@@ -17,28 +16,26 @@ options! {
     typed_target: Option<Target> = "version", one_of!["2.0" | "2" => Target::V2, "4.0" | "4" => Target::V4],
         "2.0, or 4.0 for other codecs than gzip", "Set the version of the format; every tool reads 2.0";
 
-    /// Stores blocks uncompressed that do not shrink.
+    /// Stores incompressible blocks uncompressed.
     stored: bool = "stored", SWITCH, "off",
         "Store incompressible blocks uncompressed (4.0; the Linux module of 4.0 fails on them)";
 
-    /// The format of the image inside, if one is to be made; the name is for others to understand.
+    /// Format of an image to create inside; the facade resolves the name.
     inner: Option<String> = "inner",
         Values::new("FORMAT|none", |text| (!text.is_empty()).then(|| text.to_owned())),
         "iso9660, as far as it can be packed, else squashfs",
         "Pack directories, archives and manifests in this format first; none wraps any file unchanged";
 }
 
-/// Version to write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Target {
-    /// Offsets of 64 bits, zlib alone.
+    /// 64-bit offsets, zlib only.
     V2,
-    /// A codec for each block, in the upper bits of its offset; the head in front.
+    /// A codec for each block, in the upper bits of its offset; with a header.
     V4,
 }
 
 impl Target {
-    /// Returns the version number of its preamble.
     pub(crate) fn number(self) -> &'static [u8; 3] {
         match self {
             Target::V2 => b"2.0",
@@ -50,13 +47,13 @@ impl Target {
 const BLOCK_LEN_MIN: u32 = 4 << 10;
 const BLOCK_LEN_MAX: u32 = 1 << 20;
 
-/// The algorithms of 4.0, in the order of their numbers there; 2.0 has the first alone.
+/// Algorithms of 4.0, in the order of their numbers; 2.0 has only the first.
 const ALGORITHMS: [Algorithm; 4] = [Algorithm::Zlib, Algorithm::Xz, Algorithm::Lz4, Algorithm::Lzo];
 
 impl Options {
-    /// Checks what the user asked for.
+    /// Checks the given options.
     ///
-    /// Errors: `Usage`, naming what was found and what is allowed.
+    /// Errors: `Usage` with the value and the permitted ones.
     pub(crate) fn new(settings: &PackSettings) -> Result<Self> {
         let block_len = settings.block_size.unwrap_or(block_len_for(settings.optimize));
         if !block_len.is_power_of_two() || !(BLOCK_LEN_MIN..=BLOCK_LEN_MAX).contains(&block_len) {
@@ -79,7 +76,6 @@ impl Options {
         Ok(options)
     }
 
-    /// Returns the version to write.
     pub(crate) fn target(&self) -> Target {
         self.typed_target.unwrap_or(if self.is_zlib() { Target::V2 } else { Target::V4 })
     }
@@ -89,7 +85,7 @@ impl Options {
     }
 }
 
-/// The codec that holds if none is named. 2.0 is what all tools read, so it is zlib for every goal.
+/// Returns the default codec. All tools read 2.0, so it is zlib for every goal.
 fn codec_for(goal: Goal) -> &'static str {
     match goal {
         Goal::Size => "gzip:12",
@@ -98,7 +94,7 @@ fn codec_for(goal: Goal) -> &'static str {
     }
 }
 
-/// The block size that holds if none is named. Modules of Linux take 128 KiB at most.
+/// Returns the default block size. Linux's modules accept at most 128 KiB.
 fn block_len_for(goal: Goal) -> u32 {
     match goal {
         Goal::Size => 128 << 10,

@@ -7,7 +7,7 @@ use packfs_format::{SpaceOwner, space_owners};
 use std::ops::Range;
 
 impl CloopVolume {
-    /// See [`packfs_format::Volume::space`].
+    /// See [`packfs_format::Space::space`].
     pub(crate) fn space_owners(&self) -> Result<Vec<SpaceOwner>> {
         let geometry = &self.geometry;
         let mut claims: Vec<(Range<u64>, &'static str)> = vec![
@@ -19,7 +19,7 @@ impl CloopVolume {
         let mut run = 0..0;
         self.index.each(&*self.image, geometry, 0..geometry.block_count, &mut |_, row| {
             let block = row?.range();
-            // Blocks mostly lie one after the other.
+            // Blocks are mostly contiguous.
             if run.end == block.start && !run.is_empty() {
                 run.end = block.end;
             } else {
@@ -32,12 +32,12 @@ impl CloopVolume {
         Ok(space_owners(claims, geometry.image_len))
     }
 
-    /// See [`packfs_format::Volume::image_len`]: where its last block ends, or its last structure.
+    /// See [`packfs_format::Volume::image_len`]: the end of the last block or structure.
     pub(crate) fn used_len(&self) -> Result<u64> {
         let geometry = &self.geometry;
         let mut len = geometry.head.end.max(geometry.index.end).max(geometry.tail.end);
         if geometry.tail.is_empty() && geometry.head.start == 0 {
-            // Only where blocks lie as they like, the last one need not be the last.
+            // Only in versions with blocks in any order, the last one need not be at the end.
             let first = match geometry.version {
                 Version::Accelerated => 0,
                 _ => geometry.block_count.saturating_sub(1),

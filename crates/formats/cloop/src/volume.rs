@@ -1,5 +1,4 @@
-//! The opened file: holds what all read modules share and hands their answers out as a
-//! [`Container`].
+//! The opened file as a [`Container`], with the state common to all readers.
 
 use crate::DISK_NAME;
 use crate::index::Index;
@@ -9,7 +8,6 @@ use packfs_format::{ContainedFiles, Container, Extent, Facts, Finding, SpaceOwne
 use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
 
-/// An opened cloop.
 pub(crate) struct CloopVolume {
     pub(crate) image: Arc<dyn Image>,
     pub(crate) geometry: Geometry,
@@ -18,7 +16,6 @@ pub(crate) struct CloopVolume {
 }
 
 impl CloopVolume {
-    /// Opens a file.
     pub(crate) fn open(image: Arc<dyn Image>) -> Result<Self> {
         let geometry = Geometry::read(&*image)?;
         let index = Index::open(&*image, &geometry)?;

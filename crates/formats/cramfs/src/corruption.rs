@@ -1,4 +1,4 @@
-//! Faults of an image and their messages: place, value found, values allowed.
+//! Faults of an image and their messages: offset, value found, values allowed.
 
 use crate::disk::{NAME_LEN_MAX, SUPER_LEN};
 use packfs_codec::Algorithm;
@@ -7,7 +7,6 @@ pub(crate) use packfs_format::FaultPlace as Place;
 use packfs_format::{TRUNCATED, faults};
 
 faults! {
-    /// Faults of an image; `found` is the value that it stores.
     pub(crate) enum Corruption in "cramfs image" {}
 
     Sum { found: u32, wanted: u32 } = "checksum {found:08x}, but the superblock says {wanted:08x}";
@@ -44,8 +43,8 @@ faults! {
     LinkDecodedLength { place: Place, found: usize, wanted: u32 } =
         "{place}: link target: a block decodes to {found} bytes, {wanted} allowed";
     Overlap { place: Place } =
-        "{place}: with all read before, it is longer than the image; they must overlap";
+        "{place}: listings overlap: together they are longer than the image";
 }
 
-/// Longest target of a symbolic link; the kernel stops at a page.
+/// Longest target of a symbolic link; the kernel's limit is a page.
 pub(crate) const LINK_LEN_MAX: u32 = 65_535;

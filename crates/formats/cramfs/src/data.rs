@@ -1,8 +1,7 @@
-//! Contents of files and targets: block pointers turned into blocks and extents.
+//! Contents of files and targets: block pointers converted to blocks and extents.
 //!
-//! Owns the reading of block pointers, plain and extended. Invariant: every range handed out lies
-//! in the image after its superblock. Never holds more pointers than a few pages, and reads no
-//! data.
+//! Owns the reading of block pointers, plain and extended. Invariant: every returned range is in
+//! the image after its superblock. Never keeps more pointers than a few pages, and reads no data.
 
 use crate::corruption::{Corruption, Place};
 use crate::disk::*;
@@ -15,27 +14,21 @@ use packfs_core::{FileType, Result, blocks_of, len_of, parts_of, range_at, u32_o
 use packfs_format::{Extent, ExtentFrom, Extents, InodeId};
 use std::ops::{ControlFlow, Range};
 
-/// Pointers that are read at once.
 const POINTERS_PART: u64 = 4096;
 
-/// Storage of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum StoredAs {
-    /// Not at all: zeros.
+    /// Not stored: zeros.
     Hole,
     /// Uncompressed; missing bytes are zeros.
     Plain,
     Compressed(Algorithm),
 }
 
-/// A block of a file or a target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Block {
-    /// Its number in the file.
     pub(crate) index: u64,
-    /// Offset of its stored bytes.
     pub(crate) at: u64,
-    /// Number of stored bytes.
     pub(crate) len: u32,
     /// Number of the file's bytes in it.
     pub(crate) decoded_len: u32,
@@ -45,14 +38,12 @@ pub(crate) struct Block {
 }
 
 impl Block {
-    /// Returns the range of its stored bytes.
     pub(crate) fn stored(&self) -> Range<u64> {
         range_at(self.at, self.len.into())
     }
 }
 
 impl CramfsVolume {
-    /// The extents of a file that cover `range`; see [`packfs_format::Volume::extents`].
     pub(crate) fn file_extents(
         &self,
         id: InodeId,
@@ -70,12 +61,11 @@ impl CramfsVolume {
         let block_len = u64::from(self.geometry.block_len);
         let blocks = blocks_of(&range, block_len);
         let mut extents = Extents::new(range, visit);
-        let _ = self.each_block(&inode, blocks, &mut |block| push(&mut extents, &block, block_len))?;
-        extents.finish();
-        Ok(())
+        let walked = self.each_block(&inode, blocks, &mut |block| push(&mut extents, &block, block_len));
+        extents.finish(walked.map(drop))
     }
 
-    /// Calls `visit` for these blocks of a file or a target.
+    /// Calls `visit` for blocks of a file or a target.
     pub(crate) fn each_block(
         &self,
         inode: &RawInode,
@@ -83,7 +73,7 @@ impl CramfsVolume {
         visit: &mut dyn FnMut(Block) -> ControlFlow<()>,
     ) -> Result<ControlFlow<()>> {
         let geometry = &self.geometry;
-        // The pointer before says where a block starts.
+        // The previous pointer contains the start of a block.
         let first = blocks.start.saturating_sub(1);
         let mut start = inode.pointers(geometry).end;
         for part in parts_of(first..blocks.end.min(inode.block_count(geometry)), POINTERS_PART) {
@@ -107,8 +97,8 @@ impl CramfsVolume {
         Ok(ControlFlow::Continue(()))
     }
 
-    /// Returns the end of a pointer's block, at which the next block starts unless its own pointer
-    /// is direct.
+    /// Returns the end of a pointer's block, where the next block starts unless its own pointer is
+    /// direct.
     fn end_of(&self, pointer: u32, place: Place) -> Result<u64> {
         if self.geometry.pointers == Pointers::Plain {
             return Ok(pointer.into());
@@ -124,7 +114,7 @@ impl CramfsVolume {
         Ok(start.saturating_add(DIRECT_HEADER_LEN).saturating_add(len.into()))
     }
 
-    /// The length before a compressed block that is pointed to directly.
+    /// Reads the length before a compressed block with a direct pointer.
     fn direct_len(&self, at: u64, place: Place) -> Result<u16> {
         self.check_data(at, DIRECT_HEADER_LEN, place)?;
         let mut bytes = [0; usize_of(DIRECT_HEADER_LEN)];
@@ -142,7 +132,7 @@ impl CramfsVolume {
             geometry.algorithm.is_none() || extended && pointer & CRAMFS_BLK_FLAG_UNCOMPRESSED != 0;
         let (at, len) = if is_direct {
             let start = direct_start(pointer);
-            // Linux takes a last block that fills a page for a hole; its bytes are there.
+            // Linux treats a last block that fills a page as a hole; its bytes are stored.
             if is_plain {
                 (start, u64::from(decoded_len))
             } else {
@@ -168,7 +158,7 @@ impl CramfsVolume {
         Ok(Block { index, at, len, decoded_len, stored_as, is_direct })
     }
 
-    /// Checks that data lies where data may lie.
+    /// Errors: data outside the data area.
     fn check_data(&self, start: u64, len: u64, place: Place) -> Result<()> {
         let (min, end) = (self.geometry.start(), self.geometry.end);
         if start < min || range_at(start, len).end > end {
@@ -182,31 +172,23 @@ impl CramfsVolume {
 struct Wanted {
     index: u64,
     decoded_len: u32,
-    /// Place of the pointer.
     place: Place,
     /// Start of the block unless its pointer is direct.
     start: u64,
 }
 
-/// Returns the offset in a direct pointer.
 fn direct_start(pointer: u32) -> u64 {
     u64::from(pointer & POINTER_MASK) << CRAMFS_BLK_DIRECT_PTR_SHIFT
 }
 
-/// Hands out a block as extents.
 fn push(extents: &mut Extents<'_>, block: &Block, block_len: u64) -> ControlFlow<()> {
     let offset = block.index.saturating_mul(block_len);
     let len = u64::from(block.decoded_len);
     match block.stored_as {
-        StoredAs::Hole => extents.push(Extent { offset, len, from: ExtentFrom::Hole }),
+        StoredAs::Hole => extents.hole(range_at(offset, len)),
         StoredAs::Plain => {
-            let stored_len = u64::from(block.len).min(len);
-            let stored = ExtentFrom::Stored(block.at);
-            if extents.push(Extent { offset, len: stored_len, from: stored }).is_break() {
-                return ControlFlow::Break(());
-            }
-            let (offset, len) = (offset.saturating_add(stored_len), len.saturating_sub(stored_len));
-            extents.push(Extent { offset, len, from: ExtentFrom::Hole })
+            extents.stored(range_at(offset, u64::from(block.len).min(len)), block.at)?;
+            extents.fill_to(offset.saturating_add(len))
         }
         StoredAs::Compressed(algorithm) => {
             let block = BlockRef {

@@ -1,39 +1,35 @@
 //! Directories: listings read entry by entry.
 //!
-//! An entry is an inode and its name. Invariant: a listing never yields more than its size allows,
-//! every name has passed [`Name::new`], and every step makes progress. Says nothing about order or
-//! duplicates: the check and the builder of a tree do that.
+//! An entry is an inode and its name. Invariant: a listing never yields more than its size permits,
+//! every name has passed [`Name::new`], and every step makes progress. The check and the tree
+//! builder verify order and duplicates.
 
 use crate::corruption::{Corruption, Place};
 use crate::disk::*;
 use crate::inode::{RawInode, not_a};
 use crate::volume::CramfsVolume;
 use packfs_core::{FileType, Name, Result};
-use packfs_format::{DirCursor, DirEntry, InodeId};
+use packfs_format::{DirCursor, DirEntry, Directories, InodeId};
 use std::cmp::Ordering;
 use std::ops::ControlFlow;
 
-/// Most bytes of a listing that are read at once.
+/// Limit of the bytes of a listing in one read.
 const PART_LEN: u32 = 16 << 10;
 
-/// A listing being read.
 pub(crate) struct Listing<'a> {
     volume: &'a CramfsVolume,
-    /// Its start in the image.
     start: u64,
     len: u32,
-    /// Bytes passed.
     at: u32,
-    /// Bytes of the listing, of which `taken` were passed.
+    /// Buffered bytes of the listing, of which `taken` are consumed.
     part: Vec<u8>,
     taken: usize,
-    /// Name of the entry read last, without its padding.
+    /// Name of the last entry, without its padding.
     pub(crate) name: Vec<u8>,
 }
 
 impl Listing<'_> {
-    /// Reads the next entry: where its inode is, and what the inode's first bytes are. The name is
-    /// in [`Listing::name`].
+    /// Reads the next entry: id and fields of its inode. The name is in [`Listing::name`].
     pub(crate) fn next(&mut self) -> Result<Option<(InodeId, CramfsInode)>> {
         if self.at >= self.len {
             return Ok(None);
@@ -53,7 +49,7 @@ impl Listing<'_> {
         Place { what: "directory entry", at: self.start.saturating_add(self.at.into()) }
     }
 
-    /// The next bytes of the listing.
+    /// Returns the next bytes of the listing.
     fn take(&mut self, wanted: u32) -> Result<&[u8]> {
         let left = self.len.saturating_sub(self.at);
         if wanted > left {
@@ -73,7 +69,6 @@ impl Listing<'_> {
 }
 
 impl CramfsVolume {
-    /// A directory's listing, from `at` bytes after its start on.
     pub(crate) fn listing(&self, dir: &RawInode, at: u32) -> Listing<'_> {
         let (start, len) = (u64::from(dir.raw.offset), dir.raw.size);
         Listing { volume: self, start, len, at, part: Vec::new(), taken: 0, name: Vec::new() }
@@ -86,10 +81,30 @@ impl CramfsVolume {
             _ => Err(not_a("directory", &inode)),
         }
     }
+}
 
-    /// See [`packfs_format::Volume::read_dir`]. A cursor is how many bytes of the listing were
-    /// passed.
-    pub(crate) fn each_entry(
+impl Directories for CramfsVolume {
+    /// The order is only used if a flag announces it, and once it was verified.
+    fn lookup(&self, id: InodeId, name: &[u8]) -> Result<Option<InodeId>> {
+        if !self.sorted_dirs.contains(id) {
+            return self.sorted_dirs.find_among_all(id, name, |visit| {
+                self.read_dir(id, DirCursor(0), &mut |entry, _| visit(&entry.name, entry.id))
+            });
+        }
+        let dir = self.raw_dir(id)?;
+        let mut listing = self.listing(&dir, 0);
+        while let Some((id, _)) = listing.next()? {
+            match listing.name.as_slice().cmp(name) {
+                Ordering::Equal => return Ok(Some(id)),
+                Ordering::Greater => return Ok(None),
+                Ordering::Less => {}
+            }
+        }
+        Ok(None)
+    }
+
+    /// A cursor is an offset in the listing.
+    fn read_dir(
         &self,
         id: InodeId,
         from: DirCursor,
@@ -110,23 +125,7 @@ impl CramfsVolume {
         Ok(())
     }
 
-    /// See [`packfs_format::Volume::lookup`]. Order only matters where a flag says that there is
-    /// one, and only once it was seen.
-    pub(crate) fn find_entry(&self, id: InodeId, name: &[u8]) -> Result<Option<InodeId>> {
-        if !self.sorted_dirs.contains(id) {
-            return self.sorted_dirs.find_among_all(id, name, |visit| {
-                self.each_entry(id, DirCursor(0), &mut |entry, _| visit(&entry.name, entry.id))
-            });
-        }
-        let dir = self.raw_dir(id)?;
-        let mut listing = self.listing(&dir, 0);
-        while let Some((id, _)) = listing.next()? {
-            match listing.name.as_slice().cmp(name) {
-                Ordering::Equal => return Ok(Some(id)),
-                Ordering::Greater => return Ok(None),
-                Ordering::Less => {}
-            }
-        }
-        Ok(None)
+    fn is_sorted(&self) -> bool {
+        self.geometry.flag(CRAMFS_FLAG_SORTED_DIRS)
     }
 }

@@ -1,30 +1,25 @@
-//! Raw structures of cramfs, byte for byte as they lie on disk, in the kernel's spelling.
+//! Raw structures of cramfs, named as in the kernel.
 //!
-//! Owns layout, numbers and bits of both byte orders. Says nothing about which values are allowed:
-//! that is for the reader to check. Source: the kernel's `include/uapi/linux/cramfs_fs.h` and
-//! `Documentation/filesystems/cramfs.rst`.
+//! Owns layout, numbers, and bits of both byte orders. The reader checks which values are allowed.
+//! Source: `include/uapi/linux/cramfs_fs.h` and `Documentation/filesystems/cramfs.rst` of Linux.
 
 use packfs_core::usize_of;
 use packfs_format::Magic;
 
-/// First word of a superblock.
 pub(crate) const CRAMFS_MAGIC: u32 = 0x28cd_3d45;
-/// After the magic's structure: what every image says of itself, unless
-/// [`CRAMFS_FLAG_WRONG_SIGNATURE`].
+/// Signature of every image without [`CRAMFS_FLAG_WRONG_SIGNATURE`].
 pub(crate) const CRAMFS_SIGNATURE: &[u8; 16] = b"Compressed ROMFS";
 
-/// Length of a superblock, the root's inode included.
+/// Length of a superblock, including the root's inode.
 pub(crate) const SUPER_LEN: u64 = 76;
-/// Offset of the root's inode in the superblock.
 pub(crate) const ROOT_AT: u64 = 64;
-/// Offset of the checksum in the superblock.
 pub(crate) const CRC_AT: u64 = 32;
-/// Offsets that a superblock may have: 0, or after space for boot code.
+/// Possible offsets of a superblock: 0, or after space for boot code.
 pub(crate) const SUPER_STARTS: [u64; 2] = [0, PAD_LEN];
-/// Room for boot code before a superblock.
+/// Space for boot code before a superblock.
 pub(crate) const PAD_LEN: u64 = 512;
 
-/// The magic of both byte orders in both places.
+/// The magic in both byte orders at both offsets.
 pub(crate) const MAGICS: [Magic; 4] = [
     Magic { bytes: &CRAMFS_MAGIC.to_le_bytes(), at: 0 },
     Magic { bytes: &CRAMFS_MAGIC.to_be_bytes(), at: 0 },
@@ -32,24 +27,22 @@ pub(crate) const MAGICS: [Magic; 4] = [
     Magic { bytes: &CRAMFS_MAGIC.to_be_bytes(), at: PAD_LEN },
 ];
 
-// Flags of the superblock. Kernels refuse bits above 0xff that they do not know.
-/// Version 2: length, checksum and counts of the superblock are true.
+// Flags of the superblock. Kernels refuse unknown bits above 0xff.
+/// Version 2: length, checksum, and counts of the superblock are valid.
 pub(crate) const CRAMFS_FLAG_FSID_VERSION_2: u32 = 0x1;
-/// Entries of directories are sorted by the bytes of their names.
 pub(crate) const CRAMFS_FLAG_SORTED_DIRS: u32 = 0x2;
 /// Blocks may be holes.
 pub(crate) const CRAMFS_FLAG_HOLES: u32 = 0x100;
-/// The signature may be another one.
+/// The signature may differ.
 pub(crate) const CRAMFS_FLAG_WRONG_SIGNATURE: u32 = 0x200;
-/// The root's entries need not stand after the superblock.
+/// The root's entries need not follow the superblock.
 pub(crate) const CRAMFS_FLAG_SHIFTED_ROOT_OFFSET: u32 = 0x400;
-/// Block pointers have flags (Linux 4.15 and later).
+/// Block pointers have flags (since Linux 4.15).
 pub(crate) const CRAMFS_FLAG_EXT_BLOCK_POINTERS: u32 = 0x800;
-/// Bits that mean something in any image known; those from 12 on only in OpenRG's.
+/// Bits with a meaning in any known image; those from 12 on only in OpenRG's.
 pub(crate) const FLAGS_KNOWN: u32 = 0xffff;
 
-/// Bits of OpenRG's images, which no other image has: their block size in part, and how blocks are
-/// encoded.
+/// Bits specific to OpenRG's images: a part of their block size, and the encoding of blocks.
 pub(crate) const OPENRG_BITS: u32 = 0xf000;
 /// OpenRG: base-2 logarithm of the block size, less 12.
 pub(crate) const OPENRG_BLOCK_SHIFT: u32 = 11;
@@ -57,34 +50,30 @@ pub(crate) const OPENRG_BLOCK_MASK: u32 = 7;
 /// OpenRG: 0 stored, 1 zlib, 2 LZMA.
 pub(crate) const OPENRG_METHOD_SHIFT: u32 = 14;
 
-/// Bytes of a file in each block but the last: the page size of nearly every machine, which no
-/// superblock tells.
+/// Bytes of a file in each block but the last: the page size of nearly every machine, which
+/// superblocks do not record.
 pub(crate) const PAGE_LEN: u32 = 4096;
 
-/// Length of an inode.
 pub(crate) const INODE_LEN: u32 = 12;
-/// Length of a block pointer.
 pub(crate) const POINTER_LEN: u32 = 4;
 /// Longest name: 63 units of four bytes.
 pub(crate) const NAME_LEN_MAX: usize = 252;
-/// Length at which files and directories are too long for the 24 bits of an inode.
+/// Length from which files and directories exceed the 24 bits of an inode.
 pub(crate) const SIZE_END: u64 = 1 << 24;
-/// Offset at which the 26 bits of an inode, in units of four bytes, end.
+/// End of the offsets in an inode: 26 bits in units of four bytes.
 pub(crate) const OFFSET_END: u64 = 1 << 28;
 
 /// Bit of an extended block pointer: the block is stored uncompressed.
 pub(crate) const CRAMFS_BLK_FLAG_UNCOMPRESSED: u32 = 1 << 31;
-/// Bit of an extended block pointer: it says where the block starts, in units of four bytes, and
-/// not where it ends.
+/// Bit of an extended block pointer: it contains the start of the block, in units of four bytes,
+/// not the end.
 pub(crate) const CRAMFS_BLK_FLAG_DIRECT_PTR: u32 = 1 << 30;
-/// The bits of an extended block pointer that are no flags.
 pub(crate) const POINTER_MASK: u32 = CRAMFS_BLK_FLAG_DIRECT_PTR - 1;
-/// A direct pointer counts in units of so many bits.
+/// Logarithm of the unit of direct pointers.
 pub(crate) const CRAMFS_BLK_DIRECT_PTR_SHIFT: u32 = 2;
-/// Length of the word with the length of a compressed block that is pointed to directly.
+/// Length field of a compressed block with a direct pointer.
 pub(crate) const DIRECT_HEADER_LEN: u64 = 2;
 
-/// The byte order of the machine that an image is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ByteOrder {
     Little,
@@ -92,12 +81,12 @@ pub(crate) enum ByteOrder {
 }
 
 impl ByteOrder {
-    /// The order in which `bytes` are the magic, if they are.
+    /// Returns the order in which `bytes` are the magic; `None` otherwise.
     pub(crate) fn of_magic(bytes: [u8; 4]) -> Option<Self> {
         [ByteOrder::Little, ByteOrder::Big].into_iter().find(|order| order.word(bytes) == CRAMFS_MAGIC)
     }
 
-    /// That of the machine this runs on.
+    /// Byte order of the machine that packfs runs on.
     pub(crate) fn native() -> Self {
         if cfg!(target_endian = "big") { ByteOrder::Big } else { ByteOrder::Little }
     }
@@ -123,7 +112,6 @@ impl ByteOrder {
         }
     }
 
-    /// For people.
     pub(crate) fn name(self) -> &'static str {
         match self {
             ByteOrder::Little => "little",
@@ -131,7 +119,7 @@ impl ByteOrder {
         }
     }
 
-    /// Takes a word of two bit fields apart: C compilers fill it from its low bits on little-endian
+    /// Splits a word of two bit fields: C compilers fill it from its low bits on little-endian
     /// machines, and from its high bits on the others.
     fn split(self, word: u32, first_width: u32) -> (u32, u32) {
         match self {
@@ -143,7 +131,7 @@ impl ByteOrder {
         }
     }
 
-    /// The inverse of [`ByteOrder::split`]; both fields have to fit.
+    /// The inverse of [`ByteOrder::split`]; both fields must fit.
     fn join(self, first: u32, first_width: u32, second: u32) -> u32 {
         match self {
             ByteOrder::Little => first | second.unbounded_shl(first_width),
@@ -166,10 +154,10 @@ pub(crate) struct CramfsInode {
     /// With type bits.
     pub(crate) mode: u16,
     pub(crate) uid: u16,
-    /// Length of a file, a target or a listing in bytes, or the number of a device; 24 bits.
+    /// Length of a file, a target, or a listing in bytes, or a device number; 24 bits.
     pub(crate) size: u32,
     pub(crate) gid: u8,
-    /// Length of the name in bytes, its padding included: a multiple of 4, at most 252.
+    /// Length of the name in bytes including its padding: a multiple of 4, at most 252.
     pub(crate) name_len: u32,
     /// Start of block pointers or of the listing, in bytes: a multiple of 4 below 2^28.
     pub(crate) offset: u32,
@@ -204,22 +192,21 @@ impl CramfsInode {
     }
 }
 
-/// A superblock but for its magic.
+/// A superblock without its magic.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct CramfsSuper {
     /// Length of the image in version 2; in version 1 always 0x10000.
     pub(crate) size: u32,
     pub(crate) flags: u32,
-    /// Reserved, 0.
     pub(crate) future: u32,
     pub(crate) signature: [u8; 16],
-    /// CRC-32 from the superblock to the end of the image, this word being 0. It and the three
-    /// words after are chance in version 1.
+    /// CRC-32 from the superblock to the end of the image, with zeros in this field. This and the
+    /// three following words are undefined in version 1.
     pub(crate) crc: u32,
     pub(crate) edition: u32,
-    /// Blocks of data, shared ones once.
+    /// Number of data blocks; shared ones count once.
     pub(crate) blocks: u32,
-    /// Names, the root's included.
+    /// Number of names, including the root.
     pub(crate) files: u32,
     pub(crate) name: [u8; 16],
     pub(crate) root: CramfsInode,
@@ -242,7 +229,7 @@ impl CramfsSuper {
         }
     }
 
-    /// With its magic.
+    /// Encodes it with its magic.
     pub(crate) fn to_bytes(self, order: ByteOrder) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(usize_of(SUPER_LEN));
         for word in [CRAMFS_MAGIC, self.size, self.flags, self.future] {
@@ -258,12 +245,11 @@ impl CramfsSuper {
     }
 }
 
-/// A part of a structure; zeros where that is shorter.
+/// Returns a part of a structure; zeros after its end.
 pub(crate) fn array_at<const LEN: usize>(bytes: &[u8], at: usize) -> [u8; LEN] {
     bytes.get(at..).and_then(|rest| rest.first_chunk().copied()).unwrap_or([0; LEN])
 }
 
-/// A word of a structure.
 pub(crate) fn word_at(order: ByteOrder, bytes: &[u8], at: usize) -> u32 {
     order.word(array_at(bytes, at))
 }

@@ -6,7 +6,7 @@ use crate::volume::CramfsVolume;
 use packfs_core::{Result, escaped};
 use packfs_format::{FactValue, Facts};
 
-/// The superblock's flags in words, but for those that OpenRG uses as figures.
+/// Names of the superblock's flags, without the bits that OpenRG uses as numbers.
 const FLAG_WORDS: [(u32, &str); 6] = [
     (CRAMFS_FLAG_FSID_VERSION_2, "version-2"),
     (CRAMFS_FLAG_SORTED_DIRS, "sorted-directories"),
@@ -46,14 +46,14 @@ impl CramfsVolume {
         Ok(facts)
     }
 
-    /// The image's name, without its padding.
+    /// The image's name without padding.
     fn name(&self) -> &[u8] {
         let name = &self.geometry.super_block.name;
         name.split(|&byte| byte == 0).next().unwrap_or_default()
     }
 
-    /// The oldest mainline kernel that mounts the image, and why that one. Kernels read their own
-    /// byte order only.
+    /// Returns the oldest mainline kernel that mounts the image, and the reason. Kernels only read
+    /// their own byte order.
     fn kernel_words(&self) -> String {
         let geometry = &self.geometry;
         let order = geometry.order.name();

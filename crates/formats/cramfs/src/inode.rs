@@ -1,7 +1,6 @@
-//! Inodes: found by their place in a listing, parsed, checked.
+//! Inodes, identified by their position in a listing, parsed and checked.
 //!
-//! An inode has no number: it is told by its offset in the image, and every name has an inode of
-//! its own.
+//! An inode has no number: its id is its offset in the image, and every name has a separate inode.
 
 use crate::corruption::{Corruption, LINK_LEN_MAX, Place};
 use crate::disk::*;
@@ -11,17 +10,14 @@ use packfs_core::{DeviceNumber, Error, FileType, Meta, Owner, Result, Timestamp,
 use packfs_format::{Inode, InodeId, InodeKind, Volume};
 use std::ops::Range;
 
-/// An inode, as stored.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RawInode {
     pub(crate) raw: CramfsInode,
     pub(crate) file_type: FileType,
-    /// Its place, for messages.
     pub(crate) place: Place,
 }
 
 impl RawInode {
-    /// Takes an inode apart and checks what it says.
     pub(crate) fn parse(geometry: &Geometry, at: u64, bytes: &[u8; INODE_LEN as usize]) -> Result<RawInode> {
         let raw = CramfsInode::parse(geometry.order, bytes);
         let place = Place { what: "inode", at };
@@ -52,28 +48,24 @@ impl RawInode {
         }
     }
 
-    /// Returns the number of blocks of a file or a link target.
     pub(crate) fn block_count(&self, geometry: &Geometry) -> u64 {
         self.raw.size.div_ceil(geometry.block_len).into()
     }
 
-    /// Length of the pointers of a file or a target, in bytes.
     pub(crate) fn pointers_len(&self, geometry: &Geometry) -> u64 {
         self.block_count(geometry).saturating_mul(POINTER_LEN.into())
     }
 
-    /// Returns the range of the pointers of a file or a target.
     pub(crate) fn pointers(&self, geometry: &Geometry) -> Range<u64> {
         range_at(self.raw.offset.into(), self.pointers_len(geometry))
     }
 
-    /// Returns the offset of the pointer of a block.
     pub(crate) fn pointer_at(&self, block: u64) -> u64 {
         u64::from(self.raw.offset).saturating_add(block.saturating_mul(POINTER_LEN.into()))
     }
 
     /// Returns the blocks that Linux's `get_cramfs_inode` counts: the length of everything with
-    /// data, directories and targets included.
+    /// data, including directories and targets.
     fn sectors(&self) -> u64 {
         match self.file_type {
             FileType::Directory | FileType::File | FileType::Symlink => {
@@ -83,10 +75,10 @@ impl RawInode {
         }
     }
 
-    /// Returns the inode in the words of the frame.
+    /// Converts the inode to the type of the frame.
     pub(crate) fn plain(&self) -> Inode {
         let CramfsInode { mode, uid, size, gid, .. } = self.raw;
-        // As the kernel's `old_decode_dev`.
+        // Like the kernel's `old_decode_dev`.
         let device = DeviceNumber { major: size >> 8 & 0xff, minor: size & 0xff };
         let kind = match self.file_type {
             FileType::Directory => InodeKind::Directory,
@@ -101,7 +93,7 @@ impl RawInode {
         Inode {
             kind,
             meta: Meta { mode: mode & 0o7777, owner, mtime: Timestamp::default() },
-            // Nothing is stored, and Linux shows this one for everything, directories included.
+            // Not stored; Linux shows 1 for everything, including directories.
             links: 1,
             number: self.place.at,
             doubt: None,
@@ -112,10 +104,10 @@ impl RawInode {
 }
 
 impl CramfsVolume {
-    /// Reads an inode.
     pub(crate) fn raw_inode(&self, id: InodeId) -> Result<RawInode> {
         let geometry = &self.geometry;
-        let (min, end) = (geometry.start(), geometry.end.saturating_sub(INODE_LEN.into()));
+        let min = geometry.start();
+        let end = geometry.end.saturating_sub(INODE_LEN.into());
         if id != self.root() && !(min..=end).contains(&id.0) {
             let place = Place { what: "inode", at: id.0 };
             return Err(Corruption::InodePlace { place, min, end }.into());
@@ -126,7 +118,7 @@ impl CramfsVolume {
     }
 }
 
-/// A request that does not fit the inode's type.
+/// Returns the error of a request for another type.
 pub(crate) fn not_a(wanted: &str, inode: &RawInode) -> Error {
     Error::failed(format!("{} is a {}, not a {wanted}", inode.place, inode.file_type.word()))
 }

@@ -1,12 +1,11 @@
-//! cramfs, versions 1 and 2, of either byte order: raw structures of the disk on one side, packfs's
-//! plain facts on the other.
+//! cramfs, versions 1 and 2, of either byte order: raw structures on disk, and their conversion to
+//! the types of packfs.
 //!
-//! Owns everything that knows how a cramfs image is built. The read side opens an image, walks and
-//! checks it; the pack side plans an image and lays out what surrounds the data. Decodes and
-//! encodes targets of symbolic links, never file data; starts no thread and touches no directory of
-//! the host.
+//! Owns everything that is specific to cramfs images. The read side opens, walks, and checks an
+//! image; the pack side plans an image and lays out everything except the data. Decodes and encodes
+//! targets of symbolic links, never file data; starts no thread and opens no host file.
 #![forbid(unsafe_code)]
-// Every figure is read from an image: none is cut, and no place is taken for granted.
+// Every number is read from an image: casts are checked and access by index is avoided.
 #![cfg_attr(
     not(test),
     deny(clippy::indexing_slicing, clippy::cast_possible_truncation, clippy::arithmetic_side_effects)
@@ -43,7 +42,6 @@ use std::sync::Arc;
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Cramfs;
 
-/// Identity of the format.
 static INFO: FormatInfo = FormatInfo {
     name: "cramfs",
     is_dense: true,

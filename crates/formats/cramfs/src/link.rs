@@ -9,7 +9,6 @@ use packfs_format::InodeId;
 use std::ops::ControlFlow;
 
 impl CramfsVolume {
-    /// The target of a link, which is compressed like a file.
     pub(crate) fn link_target(&self, id: InodeId) -> Result<Vec<u8>> {
         let inode = self.raw_inode(id)?;
         if inode.file_type != FileType::Symlink {
@@ -18,7 +17,6 @@ impl CramfsVolume {
         self.target_of(&inode)
     }
 
-    /// The target of a link that was read.
     pub(crate) fn target_of(&self, inode: &RawInode) -> Result<Vec<u8>> {
         let place = inode.place;
         let count = inode.block_count(&self.geometry);
@@ -35,7 +33,7 @@ impl CramfsVolume {
         Ok(target)
     }
 
-    /// Appends what a block of a target holds.
+    /// Appends the decoded data of a block.
     fn decode_part(&self, block: &Block, place: Place, target: &mut Vec<u8>) -> Result<()> {
         let mut bytes = vec![0; block.decoded_len as usize];
         if block.stored_as != StoredAs::Hole {

@@ -1,8 +1,8 @@
-//! From the superblock to a checked [`Geometry`]: which kind of cramfs it is, and where the image
-//! ends.
+//! Conversion of the superblock to a checked [`Geometry`], with the variant of cramfs and the end
+//! of the image.
 //!
-//! Owns every rule that holds for the image as a whole. Refuses what kernels refuse to mount, save
-//! byte orders and block sizes that only matter to them.
+//! Owns every rule of the image as a whole. Refuses what kernels refuse to mount, except for their
+//! own limits of byte order and block size.
 
 use crate::corruption::Corruption;
 use crate::disk::*;
@@ -12,9 +12,9 @@ use packfs_core::{Error, FileType, Image, Result, usize_of};
 /// Storage of blocks whose pointers do not record it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Pointers {
-    /// Each says where its block ends.
+    /// Each contains the end of its block.
     Plain,
-    /// Two bits of each say more (Linux 4.15 and later).
+    /// Two bits of each are flags (since Linux 4.15).
     Extended,
 }
 
@@ -23,14 +23,12 @@ pub(crate) enum Pointers {
 pub(crate) struct Geometry {
     pub(crate) order: ByteOrder,
     pub(crate) super_block: CramfsSuper,
-    /// Offset of the superblock: 0 or 512. All offsets count from the start of the file
-    /// nevertheless.
+    /// Offset of the superblock: 0 or 512. Other offsets are always from the start of the file.
     pub(crate) super_block_at: u64,
-    /// Length of the file.
     pub(crate) file_len: u64,
-    /// End of the image: its own word in version 2, the end of the file in version 1.
+    /// End of the image: the superblock's length in version 2, the end of the file in version 1.
     pub(crate) end: u64,
-    /// A power of two, 4 KiB but for OpenRG's.
+    /// A power of two, 4 KiB except for OpenRG's.
     pub(crate) block_len: u32,
     /// Codec of blocks; `None`: uncompressed.
     pub(crate) algorithm: Option<Algorithm>,
@@ -39,22 +37,20 @@ pub(crate) struct Geometry {
 }
 
 impl Geometry {
-    /// Returns true if a flag of the superblock is set.
     pub(crate) fn flag(&self, flag: u32) -> bool {
         self.super_block.flags & flag != 0
     }
 
-    /// Returns true if the superblock's length, checksum and counts are valid.
+    /// True if the superblock's length, checksum, and counts are valid.
     pub(crate) fn is_version_2(&self) -> bool {
         self.flag(CRAMFS_FLAG_FSID_VERSION_2)
     }
 
-    /// Returns the first offset of entries, pointers and data.
+    /// First possible offset of entries, pointers, and data.
     pub(crate) fn start(&self) -> u64 {
         self.super_block_at.saturating_add(SUPER_LEN)
     }
 
-    /// Reads and checks.
     pub(crate) fn read(image: &dyn Image) -> Result<Geometry> {
         let file_len = image.len();
         if file_len < SUPER_LEN {
@@ -99,7 +95,6 @@ impl Geometry {
     }
 }
 
-/// Finds the superblock and its byte order; `None` if there is none.
 pub(crate) fn find_super_block(image: &dyn Image) -> Result<Option<(u64, ByteOrder)>> {
     for at in SUPER_STARTS {
         let mut magic = [0; 4];
@@ -136,8 +131,7 @@ fn checked_size(geometry: &Geometry) -> Result<u64> {
     Ok(found)
 }
 
-/// Checks the root as kernels do: its entries follow the superblock unless a flag allows a
-/// distance.
+/// Checks the root as kernels do: its entries follow the superblock unless a flag permits a gap.
 fn check_root(geometry: &Geometry) -> Result<()> {
     let root = &geometry.super_block.root;
     if FileType::from_mode_bits(root.mode.into()) != Some(FileType::Directory) {

@@ -1,4 +1,4 @@
-//! The options of cramfs images: what may be asked for, and what holds otherwise.
+//! The options of cramfs images, with their defaults.
 
 use crate::disk::{ByteOrder, PAD_LEN, PAGE_LEN};
 use packfs_codec::{Algorithm, CodecSettings};
@@ -7,10 +7,9 @@ use packfs_core::{Error, Goal, ImagePath, Result};
 use packfs_format::{PackSettings, SWITCH, Values, one_of, options};
 
 options! {
-    /// Everything that shapes an image, checked.
     pub(crate) struct Options for "cramfs" {
         codec_name: String,
-        /// `None`: blocks are stored uncompressed, which only extended pointers can say.
+        /// `None`: blocks are stored uncompressed, which requires extended pointers.
         codec: Option<CodecSettings>,
     }
 
@@ -30,7 +29,6 @@ options! {
     share: bool = "duplicates", one_of!["share" => true, "keep" => false], "share",
         "Store equal files once (share) or repeatedly (keep)";
 
-    /// Offset of the superblock.
     super_block_at: u64 = "pad", one_of!["512" => PAD_LEN, "none" | "0" => 0], "none",
         "Reserve bytes before the superblock, for boot code";
 
@@ -44,9 +42,9 @@ options! {
 const CODEC_DEFAULT: &str = "gzip";
 
 impl Options {
-    /// Checks what the user asked for.
+    /// Checks the given options.
     ///
-    /// Errors: `Usage`, naming what was found and what is allowed.
+    /// Errors: `Usage` with the value and the permitted ones.
     pub(crate) fn new(settings: &PackSettings) -> Result<Self> {
         let block_len = settings.block_size.unwrap_or(PAGE_LEN);
         if block_len != PAGE_LEN {
@@ -61,12 +59,13 @@ impl Options {
             .map_err(|fault| Error::usage(fault).hint("cramfs holds zlib streams, which are called gzip"))?;
         let options = Options::read(spec.to_string(), codec, settings.typed_options())?;
         if options.codec.is_none() && !options.extended {
-            let message = "cramfs holds zlib streams only: codec none needs the option pointers=extended";
-            return Err(Error::usage(message));
+            return Err(Error::usage(
+                "cramfs holds zlib streams only: codec none needs the option pointers=extended",
+            ));
         }
         if !options.in_place.is_empty() && !options.extended {
-            let message = "cramfs tells where uncompressed files lie by extended pointers only";
-            return Err(Error::usage(message).hint("-O pointers=extended, for Linux 4.15"));
+            return Err(Error::usage("cramfs locates uncompressed files by extended pointers only")
+                .hint("-O pointers=extended, for Linux 4.15"));
         }
         Ok(options)
     }
@@ -79,15 +78,14 @@ fn path(value: &str) -> Result<ImagePath> {
     }
 }
 
-/// A name as it is stored; `None` if it is too long.
+/// Encodes a name; `None` if it is too long.
 fn name(text: &str) -> Option<[u8; 16]> {
     let mut name = [0; 16];
     name.get_mut(..text.len())?.copy_from_slice(text.as_bytes());
     Some(name)
 }
 
-/// The codec that holds if none is named: there is only one, and what is read is the same whatever
-/// its level.
+/// Returns the default codec, the only one; its level does not affect reading.
 fn codec_for(goal: Goal) -> &'static str {
     match goal {
         Goal::Size => "gzip:12",

@@ -1,20 +1,20 @@
-//! Owners of an image's bytes, and its end.
-//!
-//! Owns the map from structures to ranges, for every image that can be walked.
+//! Owners of an image's bytes, and its end: maps structures to ranges, for every image that can be
+//! walked.
 
+use crate::corruption::Corruption;
 use crate::data::StoredAs;
 use crate::disk::DIRECT_HEADER_LEN;
 use crate::inode::RawInode;
 use crate::volume::CramfsVolume;
-use crate::walk::{Budget, Contents, has_blocks};
+use crate::walk::{Contents, has_blocks};
 use packfs_core::{FileType, Result, range_at};
-use packfs_format::{SpaceOwner, space_owners};
+use packfs_format::{Space, SpaceOwner, space_owners};
 use std::ops::{ControlFlow, Range};
 
-/// Images are padded to so much.
+/// Alignment of an image's length.
 const PADDING_UNIT: u64 = 4096;
 
-/// Claims on the image; of those that start at one byte the first wins.
+/// Claims on the image; of claims with the same start, the first prevails.
 #[derive(Default)]
 struct Claims {
     rows: Vec<(Range<u64>, &'static str)>,
@@ -33,19 +33,8 @@ impl Claims {
 }
 
 impl CramfsVolume {
-    /// See [`packfs_format::Volume::space`].
-    pub(crate) fn space_owners(&self) -> Result<Vec<SpaceOwner>> {
-        let geometry = &self.geometry;
-        let mut rows = self.claims()?.rows;
-        rows.sort_by_key(|(range, _)| range.start);
-        let used = rows.iter().map(|(range, _)| range.end).max().unwrap_or(0);
-        let end = geometry.file_len.max(used);
-        rows.push((used..end, "padding"));
-        Ok(space_owners(rows, geometry.file_len))
-    }
-
-    /// See [`packfs_format::Volume::image_len`]. Version 1 does not say how long an image is, but
-    /// its structures do.
+    /// See [`packfs_format::Volume::image_len`]. Version 1 does not record the length, but its
+    /// structures imply it.
     pub(crate) fn image_end(&self) -> Option<u64> {
         if self.geometry.is_version_2() {
             return Some(self.geometry.end);
@@ -60,13 +49,13 @@ impl CramfsVolume {
         let mut claims = Claims::default();
         claims.add(0..geometry.super_block_at, "boot room");
         claims.add(geometry.super_block_at..geometry.start(), "superblock");
-        let mut budget = Budget::of(self);
+        let mut budget = self.budget();
         let mut contents = Contents::default();
         self.each_inode(|inode| {
             if inode.file_type == FileType::Directory {
                 claims.add(range_at(inode.raw.offset.into(), inode.raw.size.into()), "directories");
             } else if has_blocks(inode) && contents.is_new(inode) {
-                budget.spend(inode.place, inode.pointers_len(geometry))?;
+                budget.spend(inode.pointers_len(geometry), || Corruption::Overlap { place: inode.place })?;
                 self.claim_blocks(inode, &mut claims)?;
             }
             Ok(())
@@ -90,9 +79,21 @@ impl CramfsVolume {
             }
             ControlFlow::Continue(())
         })?;
-        // What follows starts at a multiple of four.
+        // The next structure is aligned to four bytes.
         let aligned = last.end.next_multiple_of(4).min(geometry.end);
         claims.add(last.end..aligned, "file data");
         Ok(())
+    }
+}
+
+impl Space for CramfsVolume {
+    fn space(&self) -> Result<Vec<SpaceOwner>> {
+        let geometry = &self.geometry;
+        let mut rows = self.claims()?.rows;
+        rows.sort_by_key(|(range, _)| range.start);
+        let used = rows.iter().map(|(range, _)| range.end).max().unwrap_or(0);
+        let end = geometry.file_len.max(used);
+        rows.push((used..end, "padding"));
+        Ok(space_owners(rows, geometry.file_len))
     }
 }

@@ -1,17 +1,14 @@
-//! The opened image: holds what all read modules share and hands their answers out as a [`Volume`].
+//! The opened image as a [`Volume`], with the state common to all readers.
 
 use crate::corruption::Corruption;
-use crate::disk::{CRAMFS_FLAG_SORTED_DIRS, ROOT_AT};
+use crate::disk::ROOT_AT;
 use crate::open::Geometry;
 use packfs_codec::Decoders;
 use packfs_core::{Error, Image, Result};
-use packfs_format::{
-    DirCursor, DirEntry, Extent, Facts, Finding, Inode, InodeId, SortedDirs, SpaceOwner, Volume,
-};
+use packfs_format::{Extent, Facts, Health, Inode, InodeId, SortedDirs, Volume};
 use std::ops::{ControlFlow, Range};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// An opened cramfs image.
 pub(crate) struct CramfsVolume {
     pub(crate) image: Arc<dyn Image>,
     pub(crate) geometry: Geometry,
@@ -20,15 +17,14 @@ pub(crate) struct CramfsVolume {
 }
 
 impl CramfsVolume {
-    /// Opens an image.
     pub(crate) fn open(image: Arc<dyn Image>) -> Result<Self> {
         let geometry = Geometry::read(&*image)?;
         Ok(CramfsVolume { image, geometry, decoders: Mutex::default(), sorted_dirs: SortedDirs::default() })
     }
 
-    /// Lends decoders out.
+    /// Lends decoders of a pool.
     pub(crate) fn with_decoders<T>(&self, use_them: impl FnOnce(&mut Decoders) -> T) -> T {
-        // A panic elsewhere takes nothing away: nothing is kept from one block to the next.
+        // Poisoning is harmless: decoders keep no state between blocks.
         let lock = || self.decoders.lock().unwrap_or_else(PoisonError::into_inner);
         let mut decoders = lock().pop().unwrap_or_default();
         let used = use_them(&mut decoders);
@@ -48,33 +44,6 @@ impl Volume for CramfsVolume {
 
     fn inode(&self, id: InodeId) -> Result<Inode> {
         Ok(self.raw_inode(id)?.plain())
-    }
-
-    fn lookup(&self, dir: InodeId, name: &[u8]) -> Result<Option<InodeId>> {
-        self.find_entry(dir, name)
-    }
-
-    fn read_dir(
-        &self,
-        dir: InodeId,
-        from: DirCursor,
-        visit: &mut dyn FnMut(DirEntry, DirCursor) -> ControlFlow<()>,
-    ) -> Result<()> {
-        self.each_entry(dir, from, visit)
-    }
-
-    fn is_sorted(&self) -> bool {
-        self.geometry.flag(CRAMFS_FLAG_SORTED_DIRS)
-    }
-
-    fn whole_fault(&self, checksum: bool) -> Result<Option<Error>> {
-        if !checksum {
-            return Ok(None);
-        }
-        Ok(self.wrong_sum()?.map(|(found, wanted)| {
-            let error = Error::from(Corruption::Sum { found, wanted });
-            error.hint("--ignore-checksum reads it anyway")
-        }))
     }
 
     fn read_link(&self, id: InodeId) -> Result<Vec<u8>> {
@@ -102,11 +71,19 @@ impl Volume for CramfsVolume {
         self.image_facts()
     }
 
-    fn space(&self) -> Result<Vec<SpaceOwner>> {
-        self.space_owners()
+    fn health(&self) -> Option<&dyn Health> {
+        Some(self)
     }
+}
 
-    fn check(&self, found: &mut dyn FnMut(Finding)) -> Result<()> {
-        self.check_all(found)
+impl Health for CramfsVolume {
+    fn whole_fault(&self, checksum: bool) -> Result<Option<Error>> {
+        if !checksum {
+            return Ok(None);
+        }
+        Ok(self.wrong_sum()?.map(|(found, wanted)| {
+            let error = Error::from(Corruption::Sum { found, wanted });
+            error.hint("--ignore-checksum reads it anyway")
+        }))
     }
 }

@@ -1,10 +1,10 @@
 //! Virtual disks: Android sparse images, VHD, VHDX, VMDK, and VDI. Each is a file with a map of one
-//! disk, whose blocks it holds as they are, compressed, or not at all.
+//! disk, whose blocks are uncompressed, compressed, or not stored.
 //!
-//! A folder for each format has all that knows how it is built; `volume` has what is the same for
-//! all: a container whose one file is the disk. Read only.
+//! A folder for each format contains everything specific to it; `volume` is common to all: a
+//! container whose one file is the disk. Read only.
 #![forbid(unsafe_code)]
-// Every figure is read from an image: none is cut, and no place is taken for granted.
+// Every number is read from an image: casts are checked and access by index is avoided.
 #![cfg_attr(
     not(test),
     deny(clippy::indexing_slicing, clippy::cast_possible_truncation, clippy::arithmetic_side_effects)
@@ -31,16 +31,16 @@ pub use vmdk::Vmdk;
 use packfs_core::{Error, Result};
 use packfs_format::PackFormat;
 
-/// The name of the one file in an image: the disk.
+/// The only file of an image: the disk.
 pub(crate) const DISK_NAME: &str = "disk.img";
 
-/// Refuses to make an image; `command` makes one.
+/// Returns the error of packing; `command` is a tool that can.
 fn not_written(name: &str, command: &str) -> Result<Box<dyn PackFormat>> {
     Err(Error::unsupported("format", format!("{name} is read, not written"))
         .hint(format!("{command} makes one of a raw disk")))
 }
 
-/// Refuses an image of this format whose meaning is not known; `command` makes a raw disk of it.
+/// Returns the error of an unknown variant; `command` converts it to a raw disk.
 fn unsupported(subject: &str, what: impl std::fmt::Display) -> Error {
     Error::unsupported(subject, what)
         .hint("qemu-img convert -O raw FILE disk.img makes a disk that packfs reads, if QEMU knows it")

@@ -1,19 +1,18 @@
-//! Runs of a file that blocks of the disk lie in.
+//! Runs of a file that contain blocks of the disk.
 //!
-//! Owns their number: blocks that lie side by side are one run, so that a sound image has few; of
-//! one with many overlaps, no more are kept than [`RUNS_MAX`].
+//! Owns their number: adjacent blocks are one run, so that a valid image has few; for overlapping
+//! ones, at most [`RUNS_MAX`] are kept.
 
 use std::ops::Range;
 
-/// Runs after which those that touch are joined for the first time.
+/// Number of runs at which adjacent ones are joined for the first time.
 const RUNS_FIRST: usize = 1 << 16;
-/// Most runs that are kept: 64 MiB of them.
+/// Limit of runs: 64 MiB of them.
 const RUNS_MAX: usize = 1 << 22;
 
 /// Runs, and the first bytes that belong to two blocks.
 #[derive(Debug)]
 pub(crate) struct Runs {
-    /// Start and end of each.
     runs: Vec<(u64, u64)>,
     /// Number of runs at which they are joined again.
     room: usize,
@@ -28,24 +27,24 @@ impl Default for Runs {
 }
 
 impl Runs {
-    /// Adds the bytes of a block. Returns false if there are too many runs.
+    /// Adds the bytes of a block; false if the limit is exceeded.
     pub(crate) fn push(&mut self, range: Range<u64>) -> bool {
         match self.runs.last_mut() {
             _ if range.is_empty() => {}
-            // Blocks mostly lie one after the other.
+            // Blocks are mostly contiguous.
             Some(last) if last.1 == range.start => last.1 = range.end,
             _ => self.runs.push((range.start, range.end)),
         }
         if self.runs.len() >= self.room {
             self.join();
             self.room = self.runs.len().saturating_mul(2).max(RUNS_FIRST);
-            // Overlaps are joined, too, so that any number of them would be taken.
+            // Overlaps are joined, too, so their number would not be bounded.
             self.is_too_many = self.runs.len() > RUNS_MAX || self.shared.is_some();
         }
         !self.is_too_many
     }
 
-    /// Puts the runs in order. To be called after the last block.
+    /// Sorts the runs; called after the last block.
     pub(crate) fn finish(&mut self) {
         self.join();
     }
@@ -67,22 +66,18 @@ impl Runs {
         self.runs = joined;
     }
 
-    /// Returns true if runs were left out.
     pub(crate) fn is_too_many(&self) -> bool {
         self.is_too_many
     }
 
-    /// Returns the first bytes that belong to several blocks.
     pub(crate) fn shared(&self) -> Option<Range<u64>> {
         self.shared.clone()
     }
 
-    /// Returns all runs, in order.
     pub(crate) fn ranges(&self) -> impl Iterator<Item = Range<u64>> {
         self.runs.iter().map(|(start, end)| *start..*end)
     }
 
-    /// Returns the first run that has bytes of a range.
     pub(crate) fn over(&self, range: &Range<u64>) -> Option<Range<u64>> {
         let first = self.runs.partition_point(|(_, end)| *end <= range.start);
         let (start, end) = *self.runs.get(first)?;

@@ -1,6 +1,6 @@
-//! Tables of blocks: one entry for each block of the disk.
+//! Tables with one entry for each block of the disk.
 //!
-//! Owns the reading of entries, some at a time, where they are needed, through a bounded cache.
+//! Owns the reading of entries on demand, through a bounded cache.
 
 use crate::volume::{Place, Visit};
 use packfs_core::{Image, Result, blocks_of, range_at, u32_of, usize_of};
@@ -8,12 +8,10 @@ use packfs_format::BlockCache;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Bytes of a table that are read at once.
 const PART_LEN: u64 = 4096;
-/// Limit of the cache in bytes.
 const CACHE_BYTES: usize = 4 << 20;
 
-/// A table of numbers of 4 or 8 bytes in a file.
+/// A table of 4 or 8 byte numbers in a file.
 pub(crate) struct Table {
     image: Arc<dyn Image>,
     parts: BlockCache<Vec<u8>>,
@@ -24,7 +22,7 @@ impl Table {
         Table { image, parts: BlockCache::new(CACHE_BYTES) }
     }
 
-    /// Returns the `N` bytes at `at` of the file, which a table holds; zeros after its end.
+    /// Returns the `N` bytes at `at` of the file, which contains a table; zeros after its end.
     ///
     /// Errors: `Io`.
     pub(crate) fn entry<const N: usize>(&self, at: u64) -> Result<[u8; N]> {
@@ -40,15 +38,15 @@ impl Table {
         let within = usize_of(within);
         match part.get(within..within.saturating_add(N)) {
             Some(bytes) => entry.copy_from_slice(bytes),
-            // An entry that is not aligned, or behind the end.
+            // An unaligned entry, or one after the end.
             None => drop(self.image.read_at(at, &mut entry)?),
         }
         Ok(entry)
     }
 }
 
-/// Calls `visit` for the stretches of `range` of a disk whose blocks are `block_len` bytes long;
-/// `place` finds the first byte of a block.
+/// Calls `visit` for the blocks of `block_len` bytes in `range` of a disk; `place` locates the
+/// first byte of a block.
 ///
 /// Errors: those of `visit` and of `place`.
 pub(crate) fn each_block(

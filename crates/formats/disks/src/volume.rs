@@ -12,74 +12,72 @@ use packfs_format::{
 use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
 
-/// Most blocks that are looked at for the end of an image.
+/// Limit of the blocks examined for the end of an image.
 const PARTS_MAX: u64 = 1 << 26;
 
-/// Place of a stretch of the disk.
 #[derive(Clone, Debug)]
 pub(crate) enum Place {
-    /// Nowhere: it reads as zeros.
+    /// Not stored: zeros.
     Hole,
-    /// In the file from here on, as it is.
+    /// Stored uncompressed at this offset.
     Stored(u64),
-    /// From byte `start` on of a compressed block.
+    /// Stored in a compressed block, from its byte `start` on.
     Block { block: BlockRef, start: u32 },
-    /// In a block that cannot be there.
+    /// Invalid position.
     Fault(Error),
 }
 
-/// Takes stretches of a disk, in order, each with its place; returns false if no more is wanted.
+/// Arguments: a range of the disk, in order, and its position; returns false to stop.
 pub(crate) type Visit<'a> = dyn FnMut(Range<u64>, Place) -> Result<bool> + 'a;
 
-/// A map of a disk.
 pub(crate) trait Map: Send + Sync {
-    /// Returns the identity of the format.
     fn format(&self) -> &'static FormatInfo;
 
-    /// Returns the length of the disk, in bytes.
     fn disk_len(&self) -> u64;
 
-    /// Calls `visit` for the stretches of `range`, in order and without a gap. Ends early when it
-    /// returns false.
+    /// Calls `visit` for parts of `range`, in order and without gaps, until it returns false.
     ///
-    /// Errors: those of `visit`, `Io`; `Corrupt` for a table that cannot be read.
+    /// Errors: those of `visit`, `Io`; `Corrupt` for an unreadable table.
     fn each(&self, range: Range<u64>, visit: &mut Visit<'_>) -> Result<()>;
 
-    /// Returns the bytes of the file that belong to a stretch stored at `at`, of `len` bytes: with
-    /// what is around it, such as the rest of its block.
+    /// Like [`Map::each`], for whole blocks in the file itself.
+    ///
+    /// Errors: as [`Map::each`].
+    fn each_stored(&self, range: Range<u64>, visit: &mut Visit<'_>) -> Result<()> {
+        self.each(range, visit)
+    }
+
+    /// Returns the range of the file that belongs to `len` bytes stored at `at`, including the rest
+    /// of the block.
     fn owned(&self, at: u64, len: u64) -> Range<u64> {
         range_at(at, len)
     }
 
-    /// Adds the facts that only this format has.
     fn add_facts(&self, facts: &mut Facts);
 
-    /// Returns the ranges of the file that hold no data of the disk, and the name of each.
+    /// Returns the ranges of the file without data of the disk, with their names.
     fn structures(&self) -> Vec<(Range<u64>, &'static str)>;
 
-    /// See [`packfs_format::Volume::data_image`].
     fn data_image(&self) -> Option<Arc<dyn Image>> {
         None
     }
 
-    /// See [`packfs_format::Volume::warnings`].
     fn warnings(&self) -> Vec<String> {
         Vec::new()
     }
 
-    /// Reports what opening the image met and worked around.
+    /// Reports faults that opening the image worked around.
     fn check_opened(&self, report: &mut Report<'_>) {
         let _ = report;
     }
 
-    /// Checks what mapping the disk does not look at.
+    /// Checks structures that mapping the disk does not read.
     fn check(&self, report: &mut Report<'_>) -> Result<()> {
         let _ = report;
         Ok(())
     }
 }
 
-/// An opened disk.
 pub(crate) struct DiskVolume<M> {
     image: Arc<dyn Image>,
     pub(crate) map: M,
@@ -87,20 +85,19 @@ pub(crate) struct DiskVolume<M> {
 }
 
 impl<M: Map> DiskVolume<M> {
-    /// Wraps the map of the disk in an image.
     pub(crate) fn new(image: Arc<dyn Image>, map: M) -> Self {
         let mut files = ContainedFiles::new();
         files.push(DISK_NAME, map.disk_len());
         DiskVolume { image, map, files }
     }
 
-    /// Calls `visit` with the bytes of the file that belong to each stretch of the disk; ends early
-    /// when it returns false.
+    /// Calls `visit` with the range of the file that belongs to each part of the disk, until it
+    /// returns false.
     fn each_owned(&self, visit: &mut dyn FnMut(Range<u64>) -> bool) -> Result<()> {
         let len = self.image.len();
-        self.map.each(0..self.map.disk_len(), &mut |part, place| {
+        self.map.each_stored(0..self.map.disk_len(), &mut |part, place| {
             let owned = match place {
-                // Places of data that is made up are beyond the file.
+                // Positions of generated data are after the file.
                 Place::Stored(at) if at < len => self.map.owned(at, len_of(&part)),
                 Place::Block { block, .. } => self.map.owned(block.offset, block.stored_len.into()),
                 Place::Stored(_) | Place::Hole | Place::Fault(_) => return Ok(true),
@@ -109,16 +106,16 @@ impl<M: Map> DiskVolume<M> {
         })
     }
 
-    /// The runs of the file that hold the disk.
+    /// Returns the runs of the file that contain the disk.
     ///
-    /// Errors: `Corrupt` if so many of them overlap that the others are not looked at.
+    /// Errors: `Corrupt` if there are too many overlapping ones.
     fn runs(&self) -> Result<Runs> {
         let mut runs = Runs::default();
         self.each_owned(&mut |range| runs.push(range))?;
         runs.finish();
         if runs.is_too_many() {
-            let fault = "more blocks than the file has room for: many are in one place";
-            return Err(Error::corrupt(format!("{} image", self.map.format().name), fault));
+            let subject = format!("{} image", self.map.format().name);
+            return Err(Error::corrupt(subject, "more blocks than the file has room for: many overlap"));
         }
         Ok(runs)
     }
@@ -140,20 +137,16 @@ impl<M: Map> Container for DiskVolume<M> {
         visit: &mut dyn FnMut(Extent) -> ControlFlow<()>,
     ) -> Result<()> {
         let mut extents = Extents::new(range.clone(), visit);
-        self.map.each(range, &mut |part, place| {
+        let walked = self.map.each(range, &mut |part, place| {
             let from = match place {
                 Place::Hole => ExtentFrom::Hole,
                 Place::Stored(at) => ExtentFrom::Stored(at),
                 Place::Block { block, start } => ExtentFrom::Block { block, start },
-                Place::Fault(fault) => {
-                    extents.finish();
-                    return Err(fault);
-                }
+                Place::Fault(fault) => return Err(fault),
             };
             Ok(extents.push(Extent { offset: part.start, len: len_of(&part), from }).is_continue())
-        })?;
-        extents.finish();
-        Ok(())
+        });
+        extents.finish(walked)
     }
 
     fn warnings(&self) -> Vec<String> {
@@ -177,7 +170,7 @@ impl<M: Map> Container for DiskVolume<M> {
         let mut parts = 0_u64;
         self.each_owned(&mut |range| {
             (end, parts) = (end.max(range.end), parts.saturating_add(1));
-            // The whole file is used; or it is no sound image.
+            // The whole file is used, or the image is invalid.
             end < self.image.len() && parts < PARTS_MAX
         })
         .ok()?;
@@ -214,13 +207,13 @@ impl<M: Map> Container for DiskVolume<M> {
         })?;
         let Some(runs) = report.refused("disk", self.runs())? else { return Ok(()) };
         if let Some(shared) = runs.shared() {
-            let (at, end) = (shared.start, shared.end);
-            report.error("disk", format_args!("several blocks are at {at:#x} to {end:#x}"));
+            let Range { start, end } = shared;
+            report.error("disk", format_args!("several blocks are at {start:#x} to {end:#x}"));
         }
         for (structure, name) in self.map.structures() {
             if let Some(run) = runs.over(&structure) {
-                let at = run.start;
-                report.error(name, format_args!("blocks at {at:#x} are over {:#x}", structure.start));
+                let fault = format_args!("blocks at {:#x} are over {:#x}", run.start, structure.start);
+                report.error(name, fault);
             }
         }
         if is_sound {

@@ -1,17 +1,17 @@
 //! The address space of an image: its first file, the further devices after it, and the decoded
 //! metabox after those.
 //!
-//! Owns the translation of block numbers to places in that space. Invariant: a range handed out
-//! lies within one file. Every place in the space starts at a multiple of the largest block, so
-//! that an offset within a block stays what it is.
+//! Owns the translation of block numbers to addresses. Invariant: a returned range is within one
+//! file. Every file starts at a multiple of the largest block, so that offsets within a block do
+//! not change.
 
-use crate::corruption::{Allowed, Corruption, Place};
+use crate::corruption::{Allowed, Place};
 use crate::open::Geometry;
 use packfs_core::{Error, Fetched, Image, Result, usize_of};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Files are joined at multiples of this: the largest block.
+/// Alignment of files: the largest block.
 const ALIGN: u64 = 1 << 16;
 
 struct Part {
@@ -19,15 +19,13 @@ struct Part {
     image: Arc<dyn Image>,
 }
 
-/// The first file and the further devices, one after the other.
+/// The first file, followed by the further devices.
 pub(crate) struct Joined {
     parts: Vec<Part>,
     end: u64,
 }
 
 impl Joined {
-    /// Joins the files.
-    ///
     /// Errors: `Usage` if the image lists another number of devices than are given.
     pub(crate) fn new(
         geometry: &Geometry,
@@ -54,17 +52,16 @@ impl Joined {
         Ok(joined)
     }
 
-    /// Returns the first address after all devices.
     pub(crate) fn end(&self) -> u64 {
         self.end.next_multiple_of(ALIGN)
     }
 
-    /// Returns true if the devices that the image lists are given as files of their own.
+    /// True if the listed devices are given as separate files.
     pub(crate) fn has_devices(&self) -> bool {
         self.parts.len() > 1
     }
 
-    /// Reads across all files; what lies between them reads as zeros.
+    /// Reads across all files; gaps between them read as zeros.
     pub(crate) fn read_at(&self, offset: u64, buf: &mut [u8]) -> Result<usize> {
         if let [only] = &*self.parts {
             return only.image.read_at(offset, buf);
@@ -73,7 +70,8 @@ impl Joined {
         let Some(buf) = buf.get_mut(..len) else { return Ok(0) };
         buf.fill(0);
         for part in &self.parts {
-            let (before, from) = (part.start.saturating_sub(offset), offset.saturating_sub(part.start));
+            let before = part.start.saturating_sub(offset);
+            let from = offset.saturating_sub(part.start);
             let rest = buf.get_mut(usize_of(before)..).unwrap_or_default();
             let len = usize_of(part.image.len().saturating_sub(from)).min(rest.len());
             let (own, _) = rest.split_at_mut(len);
@@ -84,7 +82,6 @@ impl Joined {
         Ok(len)
     }
 
-    /// Tells each file which of its ranges will be read.
     pub(crate) fn will_read(&self, ranges: &[Range<u64>]) {
         for part in &self.parts {
             let own = |at: u64| at.saturating_sub(part.start).min(part.image.len());
@@ -93,28 +90,22 @@ impl Joined {
         }
     }
 
-    /// Returns the transfers of the first file.
     pub(crate) fn fetched(&self) -> Option<Fetched> {
         self.parts.first().and_then(|part| part.image.fetched())
     }
 
-    /// Says whether all files are what they were.
-    ///
-    /// Errors: those of [`Image::check_unchanged`].
     pub(crate) fn check_unchanged(&self) -> Result<()> {
         self.parts.iter().try_for_each(|part| part.image.check_unchanged())
     }
 
-    /// The name of the first file.
     pub(crate) fn name(&self) -> String {
         self.parts.first().map(|part| part.image.name()).unwrap_or_default()
     }
 
-    /// Finds the file and offset of `len` bytes at an address of a device: device 0 is the whole
-    /// address space of the image, others are the rows of the device table.
+    /// Returns the address of `len` bytes on a device: device 0 is the address space of the image
+    /// itself, others are rows of the device table.
     ///
-    /// Errors: `Corrupt` if there is no such device or no such range; `Failed` if the device is not
-    /// given.
+    /// Errors: `Corrupt` for an unknown device or range; `Failed` if the device is not given.
     pub(crate) fn locate(
         &self,
         geometry: &Geometry,
@@ -124,18 +115,17 @@ impl Joined {
         place: Place,
     ) -> Result<u64> {
         let count = geometry.devices.len() as u64;
-        // As many bits as the largest number needs.
+        // Enough bits for the largest number.
         let mask = count.saturating_add(1).next_power_of_two().saturating_sub(1);
         let device = u64::from(device) & mask;
         if device > count {
-            let allowed = Allowed::AtMost(count);
-            return Err(Corruption::Figure { place, figure: "device", found: device, allowed }.into());
+            return Err(place.figure("device", device, Allowed::AtMost(count)));
         }
         let (index, address) = match (device, self.has_devices()) {
             (0, false) => (0, Some(address)),
             (0, true) => unified(geometry, address),
             (_, true) => (usize_of(device), Some(address)),
-            // One file holds all devices, each where the table maps it to.
+            // One file contains all devices, each where the table maps it.
             (_, false) => {
                 let row = usize_of(device).checked_sub(1).and_then(|row| geometry.devices.get(row));
                 let uniaddr = row.map_or(0, |row| row.uniaddr);
@@ -154,13 +144,13 @@ impl Joined {
             _ => {
                 let end = self.parts.get(index).map_or(0, |part| part.image.len());
                 let start = address.unwrap_or(u64::MAX);
-                Err(Corruption::Outside { place, what: "the image", start, len, end }.into())
+                Err(place.outside("the image", start, len, end))
             }
         }
     }
 }
 
-/// The device that an address of the whole space lies on, and the address there.
+/// Returns the device of an address of the whole space, and the address on it.
 fn unified(geometry: &Geometry, address: u64) -> (usize, Option<u64>) {
     for (part, device) in (1..).zip(&geometry.devices).filter(|(_, device)| device.uniaddr != 0) {
         let start = geometry.bytes_of(device.uniaddr);
@@ -173,6 +163,6 @@ fn unified(geometry: &Geometry, address: u64) -> (usize, Option<u64>) {
 }
 
 fn not_given(place: Place, device: u64) -> Error {
-    let text = format!("{place}: its data lies on device {device} of the image, which is not given");
+    let text = format!("{place}: its data is on device {device} of the image, which is not given");
     Error::failed(text).hint("give the files that the image lists as its devices, in that order (--device)")
 }

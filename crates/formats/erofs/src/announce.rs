@@ -1,4 +1,4 @@
-//! Tells the image which inodes and directories are read next.
+//! Prefetch hints for inodes and directories.
 
 use crate::disk::InodeExtended;
 use crate::reader::Reader;
@@ -6,11 +6,11 @@ use packfs_core::{FileType, Image};
 use packfs_format::{ExtentFrom, InodeId};
 use std::ops::{ControlFlow, Range};
 
-/// Most places of directories that are announced at a time.
+/// Limit of directory ranges announced at a time.
 const PLACES_MAX: usize = 4096;
 
 impl Reader {
-    /// Announces inodes, then what directories among them have elsewhere.
+    /// Announces inodes, then the blocks of directories among them.
     pub(crate) fn announce(&self, ids: &[InodeId]) {
         let place = |id: &InodeId| {
             let at = self.inode_at(id.0)?;

@@ -1,5 +1,4 @@
-//! Codecs as EROFS knows them: their numbers, their kernels, and their settings for clusters of a
-//! length.
+//! Codecs in EROFS: numbers, kernel versions, and settings for a length of clusters.
 
 use crate::disk;
 use crate::kernel::Need;
@@ -11,16 +10,13 @@ use packfs_core::{Error, Result};
 pub(crate) const ALGORITHMS: [Algorithm; 4] =
     [Algorithm::Lz4, Algorithm::MicroLzma, Algorithm::Deflate, Algorithm::Zstd];
 
-/// Bytes that a cluster may decode to for each byte that it stores, as far as a dictionary is
-/// concerned: LZMA's dictionary pays off to about that.
+/// Assumed compression factor that sizes the dictionary of LZMA: larger ones hardly help.
 const LZMA_DICT_FACTOR: u32 = 4;
 const LZMA_DICT_LEN_MIN: u32 = 32 << 10;
-/// The same for zstd, whose windows cost the reader less.
+/// The factor for zstd, whose windows cost readers less.
 const ZSTD_WINDOW_FACTOR: u32 = 8;
 
-/// Returns the number of an algorithm on disk.
-///
-/// Errors: `Unsupported` for one that EROFS does not have.
+/// Errors: `Unsupported` for an algorithm that EROFS does not have.
 pub(crate) fn number(algorithm: Algorithm) -> Result<u8> {
     known_number(algorithm).ok_or_else(|| Error::unsupported("erofs codec", algorithm))
 }
@@ -33,45 +29,42 @@ fn row(algorithm: Algorithm) -> Option<&'static disk::KernelRow> {
     disk::ALGORITHM_ROWS.get(usize::from(known_number(algorithm)?))
 }
 
-/// The name that users type.
 pub(crate) fn name(algorithm: Algorithm) -> &'static str {
     row(algorithm).map_or(algorithm.name(), |row| row.1)
 }
 
-/// Returns the kernel version that an algorithm needs.
 pub(crate) fn need(algorithm: Algorithm) -> Need {
     let since = row(algorithm).map_or((5, 4), |row| row.2);
     Need::new(format!("codec {}", name(algorithm)), since, "codec lz4hc")
 }
 
-/// Returns the recipe of clusters of two algorithms, by their numbers, in a merged image.
+/// Returns the recipe of clusters of two algorithms in a merged image.
 pub(crate) fn recipe_of(first: u8, second: u8) -> u16 {
     u16::from(first).saturating_mul(4).saturating_add(second.into())
 }
 
-/// Codecs of clusters.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Codecs {
     pub first: CodecSettings,
-    /// Used for each cluster that it makes hardly larger.
+    /// Used for each cluster that it hardly makes larger.
     pub second: Option<CodecSettings>,
 }
 
 impl Codecs {
-    /// One or two.
+    /// The first codec, and the second if there is one.
     pub(crate) fn both(&self) -> impl Iterator<Item = &CodecSettings> {
         std::iter::once(&self.first).chain(&self.second)
     }
 
-    /// Returns true for equal codecs and levels; windows and dictionaries follow the length of
-    /// clusters.
+    /// Compares codecs and levels; windows and dictionaries depend on the length of clusters.
     pub(crate) fn is_same(&self, other: &Self) -> bool {
         self.both().count() == other.both().count()
             && self.both().zip(other.both()).all(|(one, other)| is_same(one, other))
     }
 }
 
-/// Reads `CODEC[+CODEC]`, each as [`parse_one`] does; `None` for `none`.
+/// Parses `CODEC[+CODEC]`, each as [`parse_one`] does; `None` for `none`. Also returns the full
+/// spelling.
 ///
 /// Errors: `Usage`.
 pub(crate) fn parse(text: &str, cluster_len: u32) -> Result<(String, Option<Codecs>)> {
@@ -90,8 +83,8 @@ pub(crate) fn parse(text: &str, cluster_len: u32) -> Result<(String, Option<Code
     }
 }
 
-/// Reads `NAME[:LEVEL][,KEY=VALUE...]`; the settings are those for clusters of `cluster_len` stored
-/// bytes, and `None` for `none`. Also says how it is spelt in full.
+/// Parses `NAME[:LEVEL][,KEY=VALUE...]` for clusters of `cluster_len` stored bytes; `None` for
+/// `none`. Also returns the full spelling.
 ///
 /// Errors: `Usage`.
 fn parse_one(text: &str, cluster_len: u32) -> Result<(String, Option<CodecSettings>)> {
@@ -110,12 +103,11 @@ fn parse_one(text: &str, cluster_len: u32) -> Result<(String, Option<CodecSettin
     Ok((spec.to_string(), settings))
 }
 
-/// Settings of zstd for clusters of a length.
 fn zstd_of_clusters(level: i32, cluster_len: u32) -> CodecSettings {
     CodecSettings::Zstd(ZstdSettings { level, window_log_max: Some(zstd_window_log(cluster_len)) })
 }
 
-/// Base-2 logarithm of the longest window that kernels are told to expect.
+/// Logarithm of the longest window that the superblock announces to kernels.
 fn zstd_window_log(cluster_len: u32) -> u8 {
     let len = cluster_len.saturating_mul(ZSTD_WINDOW_FACTOR).next_power_of_two();
     let (min, max) = (
@@ -134,8 +126,6 @@ pub(crate) fn of_metadata(codecs: Option<&Codecs>, cluster_len: u32) -> CodecSet
     }
 }
 
-/// Returns true for equal codecs and levels; windows and dictionaries follow the length of
-/// clusters.
 fn is_same(one: &CodecSettings, other: &CodecSettings) -> bool {
     match (one, other) {
         (CodecSettings::Zstd(one), CodecSettings::Zstd(other)) => one.level == other.level,

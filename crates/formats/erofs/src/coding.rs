@@ -1,8 +1,8 @@
-//! Encoding of an image's blocks, to decide if they can be copied into another image.
+//! Encoding of an image's blocks, which decides if they can be copied into another image.
 //!
-//! Kernels size their decoders by the settings after the superblock, so these must agree. LZ4 has
-//! none that matter, since the engine that places clusters records the longest one. Levels are not
-//! recorded.
+//! Kernels size their decoders by the settings after the superblock, so these must agree. Those of
+//! LZ4 do not matter, because the engine that places clusters records the longest one. Levels are
+//! not recorded.
 
 use crate::disk;
 use crate::reader::Reader;
@@ -10,7 +10,7 @@ use packfs_codec::Algorithm;
 use packfs_format::{Coding, ExtentFrom};
 use std::ops::ControlFlow;
 
-/// Clusters of the packed inode that are looked at to learn how long they are.
+/// Clusters of the packed inode that are examined to detect their length.
 const CLUSTERS_SEEN: usize = 256;
 
 impl Reader {
@@ -41,7 +41,7 @@ impl Reader {
         Some(Coding { format: "erofs", block_len, codecs, spec, typed_len: self.cluster_len() })
     }
 
-    /// The longest of the first clusters of the packed inode.
+    /// Longest of the first clusters of the packed inode.
     fn cluster_len(&self) -> Option<u32> {
         let (mut longest, mut seen) = (None, 0_usize);
         let packed = self.packed.as_ref()?;

@@ -1,30 +1,41 @@
-//! Faults of an image and their messages: place, value found, values allowed.
+//! Faults of an image and their messages: offset, value found, values allowed.
 
 use packfs_codec::Algorithm;
 use packfs_codec::DecodeError;
+use packfs_core::Error;
 use packfs_format::{TRUNCATED, faults};
 use std::fmt;
 
-/// Place of a fault in the image.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Place {
     /// The structure, such as `inode` or `directory entry`.
     pub(crate) what: &'static str,
-    /// Its offset: in the image, or with `metabox` in the decoded metabox.
+    /// Offset in the image, or with `metabox` in the decoded metabox.
     pub(crate) at: u64,
-    /// True if it lies in the metabox.
     pub(crate) metabox: bool,
 }
 
 impl Place {
-    /// A structure that lies in the image as it is.
     pub(crate) fn at(what: &'static str, at: u64) -> Self {
         Place { what, at, metabox: false }
     }
 
-    /// Another structure at the same place.
+    /// Another structure at the same offset.
     pub(crate) fn of(self, what: &'static str) -> Self {
         Place { what, ..self }
+    }
+
+    pub(crate) fn fault(self, fault: &'static str) -> Error {
+        Corruption::Fault { place: self, fault }.into()
+    }
+
+    pub(crate) fn figure(self, figure: &'static str, found: impl Into<u64>, allowed: Allowed) -> Error {
+        Corruption::Figure { place: self, figure, found: found.into(), allowed }.into()
+    }
+
+    /// Faults of a range that exceeds `what`, which ends at `end`.
+    pub(crate) fn outside(self, what: &'static str, start: u64, len: u64, end: u64) -> Error {
+        Corruption::Outside { place: self, what, start, len, end }.into()
     }
 }
 
@@ -35,7 +46,6 @@ impl fmt::Display for Place {
     }
 }
 
-/// Allowed values of a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Allowed {
     /// This or less.
@@ -60,7 +70,6 @@ impl fmt::Display for Allowed {
 }
 
 faults! {
-    /// Faults of an image; `found` is the value that it stores.
     pub(crate) enum Corruption in "erofs image" {}
 
     Short { len: u64 } =
@@ -88,7 +97,6 @@ faults! {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use packfs_core::Error;
 
     #[test]
     fn states_place_found_and_allowed() {

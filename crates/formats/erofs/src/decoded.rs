@@ -1,7 +1,7 @@
-//! Decoded blocks of metadata: of the metabox, of directories in compressed form, of prefixes in
-//! the packed inode.
+//! Decoded blocks of metadata: of the metabox, of compressed directories, and of prefixes in the
+//! packed inode.
 //!
-//! Owns a small bounded cache of them and the only place where this crate decodes anything. File
+//! Owns a small bounded cache of them and the only code of this crate that decodes anything. File
 //! data never passes here.
 
 use crate::corruption::{Corruption, Place};
@@ -10,17 +10,16 @@ use packfs_codec::Decoders;
 use packfs_core::Result;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Bytes of decoded blocks that are kept; one block is kept however long it is.
+/// Memory of the cache; one block is kept whatever its length.
 const KEPT_LEN_MAX: usize = 8 << 20;
 
 #[derive(Default)]
 struct Kept {
-    /// The block used last stands last.
+    /// The most recently used block is the last.
     blocks: Vec<(BlockRef, Arc<[u8]>)>,
     len: usize,
 }
 
-/// See the module.
 #[derive(Default)]
 pub(crate) struct DecodedBlocks {
     kept: Mutex<Kept>,
@@ -37,7 +36,6 @@ impl DecodedBlocks {
         Some(bytes)
     }
 
-    /// Drops all blocks and decoders.
     pub(crate) fn clear(&self) {
         *self.kept.lock().unwrap_or_else(PoisonError::into_inner) = Kept::default();
         *self.decoders.lock().unwrap_or_else(PoisonError::into_inner) = Vec::new();
@@ -57,7 +55,7 @@ impl DecodedBlocks {
         kept.blocks.push((block, Arc::clone(bytes)));
     }
 
-    /// Returns a block, decoded; `read` fills its stored bytes, and tells how many there are.
+    /// Returns a decoded block; `read` fills its stored bytes and returns their number.
     pub(crate) fn decoded(
         &self,
         block: &BlockRef,
@@ -75,10 +73,9 @@ impl DecodedBlocks {
         let mut stored = vec![0; block.stored_len as usize];
         let len = read(&mut stored)?;
         if len < stored.len() {
-            let (start, stored_len) = (block.offset, u64::from(block.stored_len));
-            let place = Place::at("block of metadata", start);
-            let end = start.saturating_add(len as u64);
-            return Err(Corruption::Outside { place, what: "the image", start, len: stored_len, end }.into());
+            let place = Place::at("block of metadata", block.offset);
+            let end = block.offset.saturating_add(len as u64);
+            return Err(place.outside("the image", block.offset, u64::from(block.stored_len), end));
         }
         let Some(algorithm) = block.algorithm else { return Ok(stored) };
         let mut decoded = vec![0; block.decoded_len as usize];

@@ -1,23 +1,21 @@
-//! Directories: blocks of entries, sorted as a whole, read in order or by halving.
+//! Directories: blocks of entries, sorted as a whole, read in order or searched by bisection.
 //!
-//! Owns the decoding of a block, and what the entries `.` and `..` may be. Invariant: a name handed
-//! out lies within its block and has 1 to 255 bytes; whether it is a fit name is for
-//! [`packfs_core::Name`] to say.
+//! Owns the decoding of blocks, and the rules for `.` and `..`. Invariant: a returned name is
+//! within its block and has 1 to 255 bytes; [`packfs_core::Name`] decides if it is valid.
 
-use crate::corruption::{Corruption, Place};
+use crate::corruption::Place;
 use crate::disk::*;
 use crate::inode::not_a;
 use crate::raw::RawInode;
 use crate::reader::Reader;
 use packfs_core::{Error, ErrorKind, FileType, Result, len_of, usize_of};
-use packfs_format::{DirCursor, DirEntry, InodeId};
+use packfs_format::{DirCursor, DirEntry, InodeId, structure};
 use std::mem::size_of;
 use std::ops::{ControlFlow, Range};
-use zerocopy::transmute;
 
 const DIRENT_LEN: usize = size_of::<Dirent>();
 
-/// An entry as it is stored, `.` and `..` included.
+/// A stored entry, including `.` and `..`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RawEntry<'a> {
     pub(crate) name: &'a [u8],
@@ -26,7 +24,6 @@ pub(crate) struct RawEntry<'a> {
     pub(crate) file_type: u8,
 }
 
-/// The type that an entry claims.
 pub(crate) fn entry_type(number: u8) -> Option<FileType> {
     Some(match number {
         EROFS_FT_REG_FILE => FileType::File,
@@ -40,12 +37,10 @@ pub(crate) fn entry_type(number: u8) -> Option<FileType> {
     })
 }
 
-/// One block of a directory.
 pub(crate) struct DirBlock {
     bytes: Vec<u8>,
-    /// True if it is as long as blocks are.
     is_whole: bool,
-    /// Start of the first name, which is the end of the entries.
+    /// Start of the first name, and end of the entries.
     names_at: usize,
     place: Place,
 }
@@ -62,22 +57,20 @@ impl DirBlock {
     }
 
     fn fault(&self, fault: &'static str) -> Error {
-        Corruption::Fault { place: self.place, fault }.into()
+        self.place.fault(fault)
     }
 
-    /// Returns the number of entries, at least one.
+    /// At least one.
     pub(crate) fn count(&self) -> usize {
         self.names_at / DIRENT_LEN
     }
 
     fn dirent(&self, index: usize) -> Result<Dirent> {
-        let (dirents, _) = self.bytes.as_chunks::<DIRENT_LEN>();
-        let found = dirents.get(index).filter(|_| index < self.count());
-        let fault = || self.fault("a block that is too short for an entry");
-        found.map(|dirent| transmute!(*dirent)).ok_or_else(fault)
+        let at = index.saturating_mul(DIRENT_LEN);
+        let found = structure(&self.bytes, at).filter(|_| index < self.count());
+        found.ok_or_else(|| self.fault("a block that is too short for an entry"))
     }
 
-    /// An entry.
     pub(crate) fn entry(&self, index: usize) -> Result<RawEntry<'_>> {
         let dirent = self.dirent(index)?;
         let start = usize::from(dirent.nameoff.get());
@@ -89,8 +82,7 @@ impl DirBlock {
         if is_last {
             let len = name.iter().position(|&byte| byte == 0).unwrap_or(name.len());
             let (own, rest) = name.split_at(len);
-            // The rest of a whole block is filled with zeros; the last block ends with its last
-            // name.
+            // A whole block is padded with zeros; the last block ends with its last name.
             if rest.iter().any(|&byte| byte != 0) || !self.is_whole && !own.is_empty() && !rest.is_empty() {
                 return Err(self.fault("a name with a NUL byte"));
             }
@@ -102,7 +94,7 @@ impl DirBlock {
         Ok(RawEntry { name, nid: dirent.nid.get(), file_type: dirent.file_type })
     }
 
-    /// The first entry whose name is not less than `name`, and whether it is that name.
+    /// Returns the index of the first entry that is not less than `name`, and true if it is equal.
     fn find(&self, name: &[u8]) -> Result<(usize, bool)> {
         let (mut low, mut high) = (0, self.count());
         while low < high {
@@ -118,12 +110,10 @@ impl DirBlock {
 }
 
 impl Reader {
-    /// Returns the number of blocks of a directory.
     pub(crate) fn dir_block_count(&self, raw: &RawInode) -> u64 {
         raw.size.div_ceil(self.geometry.block_len())
     }
 
-    /// A block of a directory.
     pub(crate) fn dir_block(&self, raw: &RawInode, index: u64) -> Result<DirBlock> {
         let range = self.dir_block_range(raw, index);
         let mut bytes = vec![0; usize_of(len_of(&range))];
@@ -137,7 +127,6 @@ impl Reader {
         start..start.saturating_add(self.geometry.block_len()).min(raw.size)
     }
 
-    /// An inode that must be a directory.
     pub(crate) fn raw_dir(&self, id: InodeId) -> Result<RawInode> {
         let raw = self.raw_inode(id.0)?;
         match raw.file_type {
@@ -146,7 +135,6 @@ impl Reader {
         }
     }
 
-    /// See [`packfs_format::Volume::read_dir`].
     pub(crate) fn each_entry(
         &self,
         dir: InodeId,
@@ -159,9 +147,9 @@ impl Reader {
         })
     }
 
-    /// Calls `visit` for each entry from `from` on but `.` and `..`. A cursor is the number of a
-    /// block, and below its 16 bits an entry's there. Damaged entries, those that `visit` refuses
-    /// among them, are passed over: the first error is returned when all others were visited.
+    /// Calls `visit` for each entry from `from` on except `.` and `..`. A cursor is the index of a
+    /// block above 16 bits with the index of an entry. Damaged entries, including those that
+    /// `visit` refuses, are skipped: the first error is returned at the end.
     pub(crate) fn each_child(
         &self,
         raw: &RawInode,
@@ -198,9 +186,10 @@ impl Reader {
         let is_parent = entry.name == b"..";
         let [here, up] = &mut dots.met;
         let met = std::mem::replace(if is_parent { up } else { here }, true);
-        let leads_up = match is_parent {
-            true => self.raw_inode(entry.nid)?.file_type == FileType::Directory,
-            false => entry.nid == dir.nid,
+        let leads_up = if is_parent {
+            self.raw_inode(entry.nid)?.file_type == FileType::Directory
+        } else {
+            entry.nid == dir.nid
         };
         let is_dir = matches!(entry.file_type, EROFS_FT_UNKNOWN | EROFS_FT_DIR);
         let fault = match (met, leads_up) {
@@ -209,25 +198,25 @@ impl Reader {
             (true, _) => "a second entry \".\" or \"..\"",
             (false, false) => "an entry \".\" or \"..\" that leads to something else",
         };
-        Err(Corruption::Fault { place: dir.place.of("directory"), fault }.into())
+        Err(dir.place.of("directory").fault(fault))
     }
 
     fn checked_entry(&self, raw: &RawInode, entry: &RawEntry<'_>) -> Result<DirEntry> {
         let place = raw.place.of("directory");
         if let Err(fault) = packfs_core::Name::new(entry.name) {
-            return Err(Corruption::Fault { place, fault }.into());
+            return Err(place.fault(fault));
         }
         let file_type = match entry_type(entry.file_type) {
             Some(file_type) => file_type,
-            // Rare tools write no type; the inode has the last word anyway.
+            // Some tools write no type; the inode decides anyway.
             None if entry.file_type == EROFS_FT_UNKNOWN => self.raw_inode(entry.nid)?.file_type,
-            None => return Err(Corruption::Fault { place, fault: "an entry of an unknown type" }.into()),
+            None => return Err(place.fault("an entry of an unknown type")),
         };
         Ok(DirEntry { name: entry.name.to_vec(), id: InodeId(entry.nid), file_type })
     }
 
-    /// See [`packfs_format::Volume::lookup`]. Halving finds what stands in order; what it misses is
-    /// looked for among all entries, unless they are known to be in order.
+    /// Searches names that bisection does not find among all entries, unless these are known to be
+    /// in order.
     pub(crate) fn find_entry(&self, dir: InodeId, name: &[u8]) -> Result<Option<InodeId>> {
         let raw = self.raw_dir(dir)?;
         if matches!(name, b"." | b"..") {
@@ -260,25 +249,25 @@ impl Reader {
     }
 }
 
-/// The entries `.` and `..` of a directory that were met: whatever else has such a name is a file
-/// that lost its own.
+/// Entries `.` and `..` that were met: any other entry with such a name is a file that lost its
+/// own.
 #[derive(Default)]
 struct Dots {
     met: [bool; 2],
-    /// The name before, and whether it is one of the two.
+    /// The previous name, and true if it is `.` or `..`.
     before: (Vec<u8>, bool),
 }
 
 impl Dots {
-    /// Tells that one of the two is missing where it has to be.
+    /// Returns an error if `.` or `..` is missing where it is required.
     fn missing(&self, dir: &RawInode) -> Option<Error> {
         let is_whole = (self.met[0] || dir.dot_omitted) && self.met[1];
-        let (place, fault) = (dir.place.of("directory"), "no entry \".\" or \"..\"");
-        (!is_whole).then(|| Corruption::Fault { place, fault }.into())
+        let place = dir.place.of("directory");
+        (!is_whole).then(|| place.fault("no entry \".\" or \"..\""))
     }
 
-    /// Says so where one of the two and its neighbour are out of order; that of the others shows in
-    /// what is listed.
+    /// Returns an error if `.` or `..` and its neighbor are out of order; for other entries the
+    /// listing shows it.
     fn order_fault(&mut self, dir: &RawInode, name: &[u8]) -> Option<Error> {
         let (before, was_dot) = &mut self.before;
         let is_dot = matches!(name, b"." | b"..");
@@ -286,7 +275,7 @@ impl Dots {
         *was_dot = is_dot;
         before.clear();
         before.extend_from_slice(name);
-        let (place, fault) = (dir.place.of("directory"), "entries \".\" or \"..\" out of order");
-        is_fault.then(|| Corruption::Fault { place, fault }.into())
+        let place = dir.place.of("directory");
+        is_fault.then(|| place.fault("entries \".\" or \"..\" out of order"))
     }
 }

@@ -1,27 +1,24 @@
-//! Raw structures of EROFS, byte for byte as they lie on disk, in the spelling of `erofs_fs.h`.
+//! Raw structures of EROFS, named as in `erofs_fs.h`.
 //!
-//! Owns layout, numbers and bits; every struct is little-endian, unaligned, and its size is
-//! asserted. Says nothing about which values are allowed: that is for the reader to check. Unions
-//! of the header are one field here, named after the union; what it means is told beside it.
-//! Source: the kernel's `fs/erofs/erofs_fs.h` and the one of erofs-utils 1.9.
+//! Owns layout, numbers, and bits; every struct is little-endian, unaligned, and its size is
+//! asserted. The reader checks which values are allowed. A union of the header is one field here,
+//! named after the union; its comment states the meanings. Source: `fs/erofs/erofs_fs.h` of Linux,
+//! and that of erofs-utils 1.9.
 #![allow(dead_code, reason = "read side and pack side each use a part")]
 
 use crate::figures::nth_at;
-use std::mem::size_of;
+use packfs_format::disk;
 use zerocopy::little_endian::{U16, U32, U64};
-use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 pub(crate) const EROFS_SUPER_MAGIC_V1: u32 = 0xE0F5_E1E2;
-/// Start of the superblock, in bytes.
 pub(crate) const EROFS_SUPER_OFFSET: u64 = 1024;
 /// Length of the superblock without extension slots; [`SuperBlock`] is this and the first slot.
 pub(crate) const SUPER_BLOCK_LEN: usize = 128;
-/// Length of one extension slot (`sb_extslots`).
 pub(crate) const EROFS_SB_EXTSLOT_SIZE: usize = 16;
-/// A volume has at most this many bytes of name; the kernel wants a NUL among them.
+/// Length of a volume name; the kernel requires a NUL in it.
 pub(crate) const VOLUME_NAME_LEN: usize = 16;
 
-// Features that readers may ignore.
+// Compatible features.
 pub(crate) const EROFS_FEATURE_COMPAT_SB_CHKSUM: u32 = 0x1;
 pub(crate) const EROFS_FEATURE_COMPAT_MTIME: u32 = 0x2;
 pub(crate) const EROFS_FEATURE_COMPAT_XATTR_FILTER: u32 = 0x4;
@@ -29,7 +26,7 @@ pub(crate) const EROFS_FEATURE_COMPAT_SHARED_EA_IN_METABOX: u32 = 0x8;
 pub(crate) const EROFS_FEATURE_COMPAT_PLAIN_XATTR_PFX: u32 = 0x10;
 pub(crate) const EROFS_FEATURE_COMPAT_ISHARE_XATTRS: u32 = 0x20;
 
-// Features that readers must know. Some bits have two names, because they came together.
+// Incompatible features. Some bits have two names, because they were introduced together.
 pub(crate) const EROFS_FEATURE_INCOMPAT_LZ4_0PADDING: u32 = 0x1;
 pub(crate) const EROFS_FEATURE_INCOMPAT_COMPR_CFGS: u32 = 0x2;
 pub(crate) const EROFS_FEATURE_INCOMPAT_BIG_PCLUSTER: u32 = 0x2;
@@ -42,11 +39,10 @@ pub(crate) const EROFS_FEATURE_INCOMPAT_DEDUPE: u32 = 0x20;
 pub(crate) const EROFS_FEATURE_INCOMPAT_XATTR_PREFIXES: u32 = 0x40;
 pub(crate) const EROFS_FEATURE_INCOMPAT_48BIT: u32 = 0x80;
 pub(crate) const EROFS_FEATURE_INCOMPAT_METABOX: u32 = 0x100;
-/// All bits above.
+/// All incompatible bits.
 pub(crate) const EROFS_ALL_FEATURE_INCOMPAT: u32 = (EROFS_FEATURE_INCOMPAT_METABOX << 1) - 1;
 
-/// A feature or algorithm: its bit or number, what people call it, and the first mainline kernel
-/// (major, minor) with it.
+/// A feature or algorithm: bit or number, name, and first mainline kernel (major, minor) with it.
 pub(crate) type KernelRow = (u32, &'static str, (u16, u16));
 
 /// Incompatible features. A kernel without one of them refuses to mount.
@@ -61,7 +57,7 @@ pub(crate) const INCOMPAT_ROWS: [KernelRow; 9] = [
     (EROFS_FEATURE_INCOMPAT_48BIT, "48bit", (6, 15)),
     (EROFS_FEATURE_INCOMPAT_METABOX, "metabox", (6, 17)),
 ];
-/// Compatible features; the kernel is the first that makes use of one, none has to.
+/// Compatible features, with the first kernel that uses them.
 pub(crate) const COMPAT_ROWS: [KernelRow; 6] = [
     (EROFS_FEATURE_COMPAT_SB_CHKSUM, "sb_csum", (5, 4)),
     (EROFS_FEATURE_COMPAT_MTIME, "mtime", (5, 13)),
@@ -80,7 +76,7 @@ pub(crate) const ALGORITHM_ROWS: [KernelRow; 4] = [
 
 /// Base-2 logarithm of the smallest block.
 pub(crate) const BLKSZBITS_MIN: u8 = 9;
-/// Base-2 logarithm of the largest block: that of the largest page a kernel may have.
+/// Base-2 logarithm of the largest block: that of the largest page of any kernel.
 pub(crate) const BLKSZBITS_MAX: u8 = 16;
 
 // Data layouts, bits 1 to 3 of `i_format`.
@@ -98,15 +94,14 @@ pub(crate) const EROFS_INODE_LAYOUT_EXTENDED: u16 = 1;
 /// Bits 1 to 3: the data layout.
 pub(crate) const EROFS_I_DATALAYOUT_BIT: u16 = 1;
 pub(crate) const EROFS_I_DATALAYOUT_MASK: u16 = 0x7;
-/// Compact inodes that are no directories: the link count is 1, and `i_nb` holds the upper bits of
-/// a block number.
+/// Inodes other than directories in the compact form: the link count is 1, and `i_nb` contains the
+/// upper bits of a block number.
 pub(crate) const EROFS_I_NLINK_1_BIT: u16 = 4;
-/// Directories: there is no `.` entry.
+/// Directories: `.` is omitted.
 pub(crate) const EROFS_I_DOT_OMITTED_BIT: u16 = 4;
-/// All bits that mean something.
 pub(crate) const EROFS_I_ALL: u16 = (1 << (EROFS_I_NLINK_1_BIT + 1)) - 1;
 
-/// Inodes start at multiples of this many bytes; an inode's number (nid) counts them.
+/// Logarithm of the alignment of inodes, which is the unit of node ids.
 pub(crate) const ISLOTBITS: u32 = 5;
 
 // Chunk format, the lower 16 bits of a chunk-based inode's `i_u`.
@@ -114,17 +109,16 @@ pub(crate) const ISLOTBITS: u32 = 5;
 pub(crate) const EROFS_CHUNK_FORMAT_BLKBITS_MASK: u16 = 0x1f;
 /// [`ChunkIndex`] rows instead of 4-byte block numbers.
 pub(crate) const EROFS_CHUNK_FORMAT_INDEXES: u16 = 0x20;
-/// Block numbers of 48 bits.
 pub(crate) const EROFS_CHUNK_FORMAT_48BIT: u16 = 0x40;
 pub(crate) const EROFS_CHUNK_FORMAT_ALL: u16 = (EROFS_CHUNK_FORMAT_48BIT << 1) - 1;
-/// Bytes of a row that is a block number only.
+/// Length of a row with a block number only.
 pub(crate) const EROFS_BLOCK_MAP_ENTRY_SIZE: u64 = 4;
-/// A block number that means a hole: all bits, of however many there are.
+/// Block number of a hole: all bits set.
 pub(crate) const EROFS_NULL_ADDR_32: u32 = u32::MAX;
 /// The same for numbers of 48 bits.
 pub(crate) const EROFS_NULL_ADDR_48: u64 = (1 << 48) - 1;
 
-/// Bit of a nid: the inode lies in the metabox, at its offset from there.
+/// Bit of a nid: the inode is in the metabox, at an offset from its start.
 pub(crate) const EROFS_DIRENT_NID_METABOX_BIT: u32 = 63;
 pub(crate) const EROFS_DIRENT_NID_MASK: u64 = (1 << EROFS_DIRENT_NID_METABOX_BIT) - 1;
 
@@ -138,7 +132,7 @@ pub(crate) const EROFS_FT_FIFO: u8 = 5;
 pub(crate) const EROFS_FT_SOCK: u8 = 6;
 pub(crate) const EROFS_FT_SYMLINK: u8 = 7;
 
-/// Longest name in a directory, in bytes.
+/// Longest name in a directory.
 pub(crate) const EROFS_NAME_LEN: usize = 255;
 
 // Prefixes of extended attributes' names.
@@ -152,15 +146,15 @@ pub(crate) const EROFS_XATTR_INDEX_SECURITY: u8 = 6;
 pub(crate) const EROFS_XATTR_LONG_PREFIX: u8 = 0x80;
 pub(crate) const EROFS_XATTR_LONG_PREFIX_MASK: u8 = 0x7f;
 pub(crate) const EROFS_XATTR_FILTER_BITS: u32 = 32;
-/// A filter that says that no name is there.
+/// Filter of an inode without any names.
 pub(crate) const EROFS_XATTR_FILTER_DEFAULT: u32 = u32::MAX;
-/// Bit `xxh32(name without prefix, seed + base index) % 32` of a filter is clear if the name may be
-/// there.
+/// Bit `xxh32(name without prefix, seed + base index) % 32` of a filter is clear if the name may
+/// exist.
 pub(crate) const EROFS_XATTR_FILTER_SEED: u32 = 0x25BB_E08F;
-/// Entries and ids are aligned to this.
+/// Alignment of entries and ids.
 pub(crate) const XATTR_ALIGN: u64 = 4;
 
-/// Prefixes by number. Most end with the dot, those of ACLs are whole names.
+/// Prefixes by number. Most end with a dot; those of ACLs are complete names.
 pub(crate) const XATTR_PREFIXES: [(u8, &[u8]); 6] = [
     (EROFS_XATTR_INDEX_USER, b"user."),
     (EROFS_XATTR_INDEX_POSIX_ACL_ACCESS, b"system.posix_acl_access"),
@@ -170,9 +164,9 @@ pub(crate) const XATTR_PREFIXES: [(u8, &[u8]); 6] = [
     (EROFS_XATTR_INDEX_SECURITY, b"security."),
 ];
 
-/// Longest stored cluster, in bytes.
+/// Longest stored cluster.
 pub(crate) const Z_EROFS_PCLUSTER_MAX_SIZE: u32 = 1 << 20;
-/// Longest decoded cluster, in bytes.
+/// Longest decoded cluster.
 pub(crate) const Z_EROFS_PCLUSTER_MAX_DSIZE: u32 = 12 << 20;
 
 // Algorithms: numbers in `h_algorithmtype`, bits in `available_compr_algs`.
@@ -182,15 +176,15 @@ pub(crate) const Z_EROFS_COMPRESSION_DEFLATE: u8 = 2;
 pub(crate) const Z_EROFS_COMPRESSION_ZSTD: u8 = 3;
 pub(crate) const Z_EROFS_COMPRESSION_MAX: u8 = 4;
 pub(crate) const Z_EROFS_ALL_COMPR_ALGS: u16 = (1 << Z_EROFS_COMPRESSION_MAX) - 1;
-/// Largest dictionary of LZMA, and smallest.
+/// Largest and smallest dictionary of LZMA.
 pub(crate) const Z_EROFS_LZMA_MAX_DICT_SIZE: u32 = 8 * Z_EROFS_PCLUSTER_MAX_SIZE;
 pub(crate) const LZMA_DICT_SIZE_MIN: u32 = 4096;
-/// Subtracted from the window's logarithm of zstd before it is stored.
+/// Subtracted from the logarithm of the zstd window as stored.
 pub(crate) const ZSTD_WINDOWLOG_ABSOLUTEMIN: u8 = 10;
 /// Largest stored `windowlog`.
 pub(crate) const ZSTD_WINDOWLOG_STORED_MAX: u8 = 10;
 pub(crate) const DEFLATE_WINDOWBITS_MAX: u8 = 15;
-/// Farthest that LZ4 may copy from; `max_distance` 0 means this too.
+/// Maximum distance of LZ4; `max_distance` 0 means the same.
 pub(crate) const LZ4_DISTANCE_MAX: u16 = 65_535;
 
 // Bits of `h_advise`.
@@ -205,16 +199,16 @@ pub(crate) const Z_EROFS_ADVISE_BIG_PCLUSTER_2: u16 = 0x4;
 pub(crate) const Z_EROFS_ADVISE_INLINE_PCLUSTER: u16 = 0x8;
 pub(crate) const Z_EROFS_ADVISE_INTERLACED_PCLUSTER: u16 = 0x10;
 pub(crate) const Z_EROFS_ADVISE_FRAGMENT_PCLUSTER: u16 = 0x20;
-/// With [`Z_EROFS_ADVISE_EXTENTS`]: where the record's size stands, `4 << value` bytes.
+/// With [`Z_EROFS_ADVISE_EXTENTS`]: position of the record size, `4 << value` bytes.
 pub(crate) const Z_EROFS_ADVISE_EXTRECSZ_BIT: u16 = 1;
 pub(crate) const Z_EROFS_ADVISE_EXTRECSZ_MASK: u16 = 0x3;
 
-/// Bit of the last byte of a map header: its whole 8 bytes, without this bit, are the file's offset
-/// in the packed inode.
+/// Bit of the last byte of a map header: without it, all 8 bytes are the file's offset in the
+/// packed inode.
 pub(crate) const Z_EROFS_FRAGMENT_INODE_BIT: u8 = 7;
 /// Bits of `h_clusterbits`: base-2 logarithm of a logical cluster, less that of the block.
 pub(crate) const CLUSTERBITS_MASK: u8 = 0xf;
-/// A map header starts at a multiple of this.
+/// Alignment of map headers.
 pub(crate) const MAP_HEADER_ALIGN: u64 = 8;
 /// Bytes between a map header and the first [`LclusterIndex`].
 pub(crate) const FULL_INDEX_GAP: u64 = 8;
@@ -225,79 +219,60 @@ pub(crate) const Z_EROFS_LCLUSTER_TYPE_HEAD1: u8 = 1;
 pub(crate) const Z_EROFS_LCLUSTER_TYPE_NONHEAD: u8 = 2;
 pub(crate) const Z_EROFS_LCLUSTER_TYPE_HEAD2: u8 = 3;
 pub(crate) const Z_EROFS_LI_LCLUSTER_TYPE_MASK: u16 = 3;
-/// Bit of a head's `di_advise`: only the beginning of the decoded cluster is meant.
+/// Bit of a head's `di_advise`: only the start of the decoded cluster is referred to.
 pub(crate) const Z_EROFS_LI_PARTIAL_REF: u16 = 1 << 15;
 /// Bit of `delta[0]` of a big cluster's first non-head: the other bits count the stored blocks.
 pub(crate) const Z_EROFS_LI_D0_CBLKCNT: u16 = 1 << 11;
-/// Largest distance that `delta` tells; who looks farther asks again there.
+/// Largest distance in `delta`; longer ones need another step.
 pub(crate) const DELTA_MAX: u16 = Z_EROFS_LI_D0_CBLKCNT - 1;
 
-// Compact indexes: packs of entries with one block number (`U32`) at the end of each.
-/// Bytes of a pack of 4-byte entries, how many it has, and the bits of each.
+// Compact indexes: packs of entries, each followed by one block number (`U32`).
+/// Pack of 4-byte entries: length, number of entries, and bits of each.
 pub(crate) const COMPACT_4B_PACK_LEN: u64 = 8;
 pub(crate) const COMPACT_4B_PACK_COUNT: u64 = 2;
 pub(crate) const COMPACT_4B_ENTRY_BITS: usize = 16;
-/// Bytes of a pack of 2-byte entries, how many it has, and the bits of each. Such a pack starts at
-/// a multiple of its length.
+/// Pack of 2-byte entries: length, which is also the alignment, number of entries, and bits of
+/// each.
 pub(crate) const COMPACT_2B_PACK_LEN: u64 = 32;
 pub(crate) const COMPACT_2B_PACK_COUNT: u64 = 16;
 pub(crate) const COMPACT_2B_ENTRY_BITS: usize = 14;
-/// Bits of an entry below its type: at least these, more if a logical cluster needs more.
+/// Minimum bits of an entry below its type; more if a logical cluster needs more.
 pub(crate) const COMPACT_LO_BITS_MIN: u32 = 12;
 /// Largest base-2 logarithm of a logical cluster in 4-byte and 2-byte entries.
 pub(crate) const COMPACT_4B_LCLUSTERBITS_MAX: u32 = 14;
 pub(crate) const COMPACT_2B_LCLUSTERBITS_MAX: u32 = 12;
 
 // Words of an extent's `plen`.
-/// The stored length.
+/// Mask of the stored length.
 pub(crate) const Z_EROFS_EXTENT_PLEN_MASK: u32 = (Z_EROFS_PCLUSTER_MAX_SIZE << 1) - 1;
-/// Only the beginning of the decoded cluster is meant.
+/// Only the start of the decoded cluster is referred to.
 pub(crate) const Z_EROFS_EXTENT_PLEN_PARTIAL: u32 = 1 << 27;
-/// Four bits from here on: 0 if stored uncompressed, else the algorithm's number plus 1.
+/// First of four bits: 0 if uncompressed, else the algorithm's number plus 1.
 pub(crate) const Z_EROFS_EXTENT_PLEN_FMT_BIT: u32 = 28;
 
-/// Declares on-disk structs: layout traits and an asserted size.
-macro_rules! on_disk {
-    ($($(#[$doc:meta])* struct $name:ident ($len:literal) { $($(#[$field_doc:meta])* $field:ident: $type:ty,)* })*) => {$(
-        $(#[$doc])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
-        #[repr(C)]
-        pub(crate) struct $name {
-            $($(#[$field_doc])* pub(crate) $field: $type,)*
-        }
-        const _: () = assert!(size_of::<$name>() == $len);
-
-        impl Default for $name {
-            fn default() -> Self {
-                zerocopy::FromZeros::new_zeroed()
-            }
-        }
-    )*};
-}
-
-on_disk! {
-    /// The superblock with its first extension slot (`erofs_super_block`). Of the slots only
-    /// `sb_extslots` are there; what follows them is a list of [`CfgLength`] with a body each if
-    /// [`EROFS_FEATURE_INCOMPAT_COMPR_CFGS`] is set.
+disk! {
+    /// The superblock with its first extension slot (`erofs_super_block`), followed by all
+    /// `sb_extslots` slots. If [`EROFS_FEATURE_INCOMPAT_COMPR_CFGS`] is set, a list of
+    /// [`CfgLength`] with bodies follows.
     struct SuperBlock (144) {
         magic: U32,
-        /// CRC-32C without final inversion, of the block from here on, this field zero.
+        /// CRC-32C without final inversion, of the block from here on, with zeros in this field.
         checksum: U32,
         feature_compat: U32,
         blkszbits: u8,
         sb_extslots: u8,
         /// `rootnid_2b`; with [`EROFS_FEATURE_INCOMPAT_48BIT`] and `rootnid_8b` set `blocks_hi`.
         rb: U16,
-        /// Count of inodes.
+        /// Number of inodes.
         inos: U64,
-        /// Seconds since 1970 (signed) that compact inodes' times are relative to.
+        /// Seconds since 1970 (signed) to which times of compact inodes are relative.
         epoch: U64,
         /// Nanoseconds of compact inodes' times.
         fixed_nsec: U32,
         blocks_lo: U32,
-        /// Block that nids count from.
+        /// Block to which nids are relative.
         meta_blkaddr: U32,
-        /// Block that shared xattr ids count from.
+        /// Block to which shared xattr ids are relative.
         xattr_blkaddr: U32,
         uuid: [u8; 16],
         volume_name: [u8; VOLUME_NAME_LEN],
@@ -306,18 +281,18 @@ on_disk! {
         /// `lz4_max_distance`.
         u1: U16,
         extra_devices: U16,
-        /// First [`DeviceSlot`], in units of its length.
+        /// Offset of the first [`DeviceSlot`] in units of its length.
         devt_slotoff: U16,
         /// Base-2 logarithm of a directory block in blocks: 0.
         dirblkbits: u8,
         xattr_prefix_count: u8,
-        /// First long prefix, in units of 4 bytes.
+        /// Offset of the first long prefix in units of 4 bytes.
         xattr_prefix_start: U32,
         packed_nid: U64,
         xattr_filter_reserved: u8,
         ishare_xattr_prefix_id: u8,
         reserved: [u8; 2],
-        /// Seconds after `epoch` that the image was made at.
+        /// Creation time in seconds after `epoch`.
         build_time: U32,
         /// With [`EROFS_FEATURE_INCOMPAT_48BIT`]: the root's nid, if not 0.
         rootnid_8b: U64,
@@ -329,11 +304,11 @@ on_disk! {
 
     /// One row of the device table (`erofs_deviceslot`).
     struct DeviceSlot (128) {
-        /// Digest or name of the device, for people and mount helpers.
+        /// Digest or name of the device, for users and mount helpers.
         tag: [u8; 64],
         blocks_lo: U32,
-        /// Block of the whole address space that the device starts at; 0 if it has a space of its
-        /// own.
+        /// Block in the whole address space where the device starts; 0 if the device has a separate
+        /// address space.
         uniaddr_lo: U32,
         blocks_hi: U16,
         uniaddr_hi: U16,
@@ -351,7 +326,7 @@ on_disk! {
         i_size: U32,
         /// Seconds after the epoch.
         i_mtime: U32,
-        /// Count of stored blocks (compressed), first block (flat), device number as
+        /// Number of stored blocks (compressed), first block (flat), device number as
         /// `new_encode_dev`, or chunk format.
         i_u: U32,
         i_ino: U32,
@@ -379,7 +354,7 @@ on_disk! {
         i_reserved2: [u8; 16],
     }
 
-    /// Head of an inode's xattrs (`erofs_xattr_ibody_header`); `h_shared_count` ids (`U32`, in
+    /// Header of an inode's xattrs (`erofs_xattr_ibody_header`); `h_shared_count` ids (`U32`, in
     /// units of 4 bytes from `xattr_blkaddr`) and [`XattrEntry`]s follow.
     struct XattrIbodyHeader (12) {
         h_name_filter: U32,
@@ -387,7 +362,7 @@ on_disk! {
         h_reserved2: [u8; 7],
     }
 
-    /// Head of one xattr (`erofs_xattr_entry`); name without prefix and value follow, padded to 4
+    /// Header of an xattr (`erofs_xattr_entry`); name without prefix and value follow, padded to 4
     /// bytes.
     struct XattrEntry (4) {
         e_name_len: u8,
@@ -395,11 +370,10 @@ on_disk! {
         e_value_size: U16,
     }
 
-    /// A directory entry (`erofs_dirent`); the first name starts where the entries of the block
-    /// end.
+    /// A directory entry (`erofs_dirent`); the first name starts at the end of the block's entries.
     struct Dirent (12) {
         nid: U64,
-        /// Start of the name in the block.
+        /// Offset of the name in the block.
         nameoff: U16,
         /// One of `EROFS_FT_*`.
         file_type: u8,
@@ -414,12 +388,12 @@ on_disk! {
         startblk_lo: U32,
     }
 
-    /// Head of a compressed file's map (`z_erofs_map_header`).
+    /// Header of a compressed file's map (`z_erofs_map_header`).
     struct MapHeader (8) {
         /// `h_fragmentoff`, `h_extents_lo`, or `h_idata_size` in its upper 16 bits.
         h_u: U32,
         h_advise: U16,
-        /// Algorithm of HEAD1 in bits 0 to 3, of HEAD2 in bits 4 to 7. Together with the next byte
+        /// Algorithm of HEAD1 in bits 0 to 3, of HEAD2 in bits 4 to 7; or with the next byte
         /// `h_extents_hi`.
         h_algorithmtype: u8,
         h_clusterbits: u8,
@@ -429,15 +403,15 @@ on_disk! {
     struct LclusterIndex (8) {
         /// Type and [`Z_EROFS_LI_PARTIAL_REF`].
         di_advise: U16,
-        /// Heads: where in the logical cluster the decoded cluster starts.
+        /// Heads: start of the decoded cluster in the logical cluster.
         di_clusterofs: U16,
-        /// Heads: the block. Non-heads: `delta[0]` (to the head) below, `delta[1]` (to the next
-        /// head) above.
+        /// Heads: the block. Other entries: `delta[0]` (to the head) in the lower, `delta[1]` (to
+        /// the next head) in the upper half.
         di_u: U32,
     }
 
-    /// One encoded extent (`z_erofs_extent`), of which the first 4, 8, 16 or all 32 bytes are
-    /// there. With 4 bytes the start of the first is a `U64` before all.
+    /// An encoded extent (`z_erofs_extent`), stored in the first 4, 8, 16, or all 32 bytes. With 4
+    /// bytes, a `U64` with the start of the first precedes all.
     struct Extent (32) {
         plen: U32,
         pstart_lo: U32,
@@ -447,8 +421,8 @@ on_disk! {
         reserved: [u8; 12],
     }
 
-    /// Head of a codec's settings after the superblock; so many bytes follow, the next starts at a
-    /// multiple of 4.
+    /// Header of a codec's settings after the superblock: their length; the next header is aligned
+    /// to 4 bytes.
     struct CfgLength (2) {
         size: U16,
     }
@@ -482,13 +456,11 @@ on_disk! {
     }
 }
 
-/// Bytes that an inode's xattrs take.
 pub(crate) fn xattr_ibody_len(i_xattr_icount: u16) -> u64 {
     let head_len = size_of::<XattrIbodyHeader>() as u64;
     i_xattr_icount.checked_sub(1).map_or(0, |words| nth_at(head_len, words.into(), 4))
 }
 
-/// Puts `i_format` together.
 pub(crate) fn i_format(version: u16, layout: u16, bit_4: bool) -> U16 {
     U16::new(
         version << EROFS_I_VERSION_BIT
@@ -497,8 +469,8 @@ pub(crate) fn i_format(version: u16, layout: u16, bit_4: bool) -> U16 {
     )
 }
 
-/// Entries of four bytes before those of two, so that these start at a multiple of 32:
-/// `index_start` is the offset of the first entry of a compact index.
+/// Number of 4-byte entries before the 2-byte ones, which start at a multiple of 32: `index_start`
+/// is the offset of the first entry of a compact index.
 pub(crate) fn compacted_4b_initial(index_start: u64) -> u64 {
     (COMPACT_2B_PACK_LEN.saturating_sub(index_start % COMPACT_2B_PACK_LEN) / 4) & 7
 }

@@ -2,11 +2,11 @@
 
 use crate::disk::*;
 use crate::reader::Reader;
-use packfs_core::{Result, escaped};
+use packfs_core::{Result, escaped, uuid_text};
 use packfs_format::{FactValue, Facts};
 
 impl Reader {
-    /// When the image was made, seconds since 1970.
+    /// Creation time in seconds since 1970.
     pub(crate) fn made_at(&self) -> i64 {
         let after = i64::from(self.geometry.super_block.build_time.get());
         self.geometry.epoch.saturating_add(after)
@@ -59,8 +59,7 @@ impl Reader {
         Ok(facts)
     }
 
-    /// Codecs that the image announces; without settings of codecs LZ4, if anything can be
-    /// compressed at all.
+    /// Announced codecs; without settings LZ4, if the image can contain compressed data.
     fn codec_names(&self) -> Vec<&'static str> {
         let geometry = &self.geometry;
         let any = EROFS_FEATURE_INCOMPAT_COMPR_CFGS | EROFS_FEATURE_INCOMPAT_LZ4_0PADDING;
@@ -81,12 +80,12 @@ impl Reader {
         .collect()
     }
 
-    /// The oldest mainline kernel that mounts the image, and why that one.
+    /// The oldest mainline kernel that mounts the image, and the reason.
     fn kernel_words(&self) -> String {
         let geometry = &self.geometry;
         let mut needs = vec![((5, 4), "EROFS")];
         let word = |row: &KernelRow| match (row.0, geometry.devices.is_empty()) {
-            // One bit says both.
+            // The same bit.
             (EROFS_FEATURE_INCOMPAT_DEVICE_TABLE, true) => "compr_head2",
             (EROFS_FEATURE_INCOMPAT_DEVICE_TABLE, false) => "device_table",
             _ => row.1,
@@ -101,7 +100,7 @@ impl Reader {
             let kernel = if compressed { (6, 8) } else { (6, 4) };
             needs.push((kernel, "blocks smaller than pages"));
         }
-        // Of equal kernels the first reason is told.
+        // The first reason for the newest kernel is shown.
         let newest = needs.iter().map(|need| need.0).max().unwrap_or((5, 4));
         let why = needs.iter().find(|need| need.0 == newest).map_or("", |need| need.1);
         let pages = match geometry.block_bits {
@@ -110,17 +109,6 @@ impl Reader {
         };
         format!("{}.{} ({why}{pages})", newest.0, newest.1)
     }
-}
-
-fn uuid_text(uuid: &[u8; 16]) -> String {
-    let mut text = String::new();
-    for (index, byte) in uuid.iter().enumerate() {
-        if matches!(index, 4 | 6 | 8 | 10) {
-            text.push('-');
-        }
-        text.push_str(&format!("{byte:02x}"));
-    }
-    text
 }
 
 #[cfg(test)]

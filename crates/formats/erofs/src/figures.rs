@@ -1,13 +1,12 @@
-//! Arithmetic on figures of an image, which may be any: results that do not fit saturate.
-//!
-//! No file is so long that it reaches the largest number, so reading there is refused.
+//! Arithmetic on unchecked fields, with saturation: no file is so long that it reaches the largest
+//! number, so reading there is refused.
 
-/// Returns where unit `index` starts, of units of length `len` from `start` on.
+/// Start of unit `index`, of units of length `len` from `start` on.
 pub(crate) fn nth_at(start: u64, index: u64, len: u64) -> u64 {
     start.saturating_add(index.saturating_mul(len))
 }
 
-/// Returns the largest number of `bits` bits, fewer than 64.
+/// `bits` is less than 64.
 pub(crate) fn low_bits(bits: u32) -> u64 {
     !(u64::MAX << bits)
 }

@@ -1,34 +1,29 @@
-//! Globs of rules, compiled.
+//! Globs of rules.
 
-use globset::{Candidate, GlobBuilder, GlobMatcher};
-use packfs_core::{Error, ImagePath, Result};
-use std::ffi::OsStr;
-use std::os::unix::ffi::OsStrExt;
+use packfs_core::{Dialect, Error, Glob, ImagePath, Result};
 
-/// A glob of paths, and the glob of everything below.
+const DIALECT: Dialect = Dialect { is_of_paths: true, braces: true, ..Dialect::PLAIN };
+
 #[derive(Clone, Debug)]
-pub(crate) struct Globs([GlobMatcher; 2]);
+pub(crate) struct Globs([Glob; 2]);
 
 impl Globs {
-    /// A glob that holds no slash is about names anywhere; one that matches a directory is about
-    /// all below it.
+    /// A glob without a slash matches names anywhere; one that matches a directory also matches
+    /// everything below it.
     ///
     /// Errors: `Usage`.
     pub(crate) fn compile(glob: &str) -> Result<Self> {
         let anchored = glob.trim_start_matches('/').trim_end_matches('/');
         let anywhere = if glob.contains('/') { anchored.to_owned() } else { format!("**/{anchored}") };
-        let build = |glob: &str| {
-            let built = GlobBuilder::new(glob).literal_separator(true).build();
-            built
-                .map(|glob| glob.compile_matcher())
-                .map_err(|fault| Error::usage(format!("glob {glob:?}: {fault}")))
-        };
-        Ok(Globs([build(&anywhere)?, build(&format!("{anywhere}/**"))?]))
+        let globs = [&*anywhere, &format!("{anywhere}/**")].map(|glob| Glob::new(glob.as_bytes(), DIALECT));
+        if globs.iter().any(Glob::is_unclosed) {
+            return Err(Error::usage(format!("glob {glob:?}: nothing closes a [ or {{"))
+                .hint("a backslash before it makes it literal"));
+        }
+        Ok(Globs(globs))
     }
 
-    /// True if a path is meant.
     pub(crate) fn match_path(&self, path: &ImagePath) -> bool {
-        let path = Candidate::new(OsStr::from_bytes(path.as_bytes()));
-        self.0.iter().any(|glob| glob.is_match_candidate(&path))
+        self.0.iter().any(|glob| glob.is_match(path.as_bytes()))
     }
 }

@@ -1,28 +1,27 @@
-//! Inodes: from a nid to checked facts.
+//! Inodes, from a nid to checked fields.
 //!
-//! Owns both forms of the inode. Invariant: the layout, type, link count and length of a
-//! [`RawInode`] are checked, and it lies wholly in the image; what its layout points at is for
-//! `data` to check.
+//! Owns both forms of the inode. Invariant: layout, type, link count, and length of a [`RawInode`]
+//! are checked, and it is wholly within the image; `data` checks everything that its layout refers
+//! to.
 
-use crate::corruption::{Allowed, Corruption, Place};
+use crate::corruption::{Allowed, Place};
 use crate::disk::*;
 use crate::figures::low_bits;
 use crate::raw::{Layout, RawInode};
 use crate::reader::Reader;
 use packfs_core::{DeviceNumber, Error, FileType, Meta, Owner, Result, Timestamp, usize_of};
-use packfs_format::{Inode, InodeId, InodeKind};
+use packfs_format::{Inode, InodeId, InodeKind, filled};
 use std::mem::size_of;
-use zerocopy::transmute;
+use zerocopy::IntoBytes;
 
-/// Longest target of a symbolic link; Linux has no links longer than 4,095 bytes, but reads them.
+/// Longest target of a symbolic link; Linux creates none above 4,095 bytes, but reads them.
 pub(crate) const LINK_LEN_MAX: u64 = 65_535;
 
-/// Fields that both forms of the inode have.
 struct Fields {
     format: u16,
     xattr_icount: u16,
     mode: u16,
-    /// The upper 16 bits of a block number, if they are there.
+    /// The upper 16 bits of a block number, if stored.
     upper: Option<u16>,
     size: u64,
     nlink: u32,
@@ -50,7 +49,6 @@ impl Fields {
 }
 
 impl Reader {
-    /// Returns the address of an inode.
     pub(crate) fn inode_at(&self, nid: u64) -> Option<u64> {
         let slot = nid & EROFS_DIRENT_NID_MASK;
         let offset = slot.checked_mul(1 << ISLOTBITS)?;
@@ -66,7 +64,6 @@ impl Reader {
         (end.saturating_sub(at) >= size_of::<InodeCompact>() as u64).then_some(at)
     }
 
-    /// Reads and checks an inode.
     pub(crate) fn raw_inode(&self, nid: u64) -> Result<RawInode> {
         let Some(at) = self.inode_at(nid) else {
             let place = Place::at("inode area", self.geometry.meta_at);
@@ -75,12 +72,10 @@ impl Reader {
                 _ if self.metabox.is_none() => "a node number in the metabox, but there is none",
                 _ => "a node number after the end of the metabox",
             };
-            return Err(Corruption::Fault { place, fault }.into());
+            return Err(place.fault(fault));
         };
         let place = self.place("inode", at);
-        let mut compact = [0; size_of::<InodeCompact>()];
-        self.read_metadata(at, &mut compact, place)?;
-        let raw: InodeCompact = transmute!(compact);
+        let raw: InodeCompact = self.read_struct(at, place)?;
         let format = raw.i_format.get();
         if format & !EROFS_I_ALL != 0 {
             let what = format!("{place}: format {format:#x}, {EROFS_I_ALL:#x} are known");
@@ -88,9 +83,11 @@ impl Reader {
         }
         let extended = format >> EROFS_I_VERSION_BIT & 1 == EROFS_INODE_LAYOUT_EXTENDED;
         let fields = if extended {
-            let mut rest = [0; size_of::<InodeExtended>() - size_of::<InodeCompact>()];
-            self.read_metadata(at.saturating_add(size_of_val(&compact) as u64), &mut rest, place)?;
-            Fields::of_extended(&transmute!([compact, rest]))
+            Fields::of_extended(&filled(|bytes| {
+                let (compact, rest) = bytes.split_at_mut(size_of::<InodeCompact>());
+                compact.copy_from_slice(raw.as_bytes());
+                self.read_metadata(at.saturating_add(compact.len() as u64), rest, place)
+            })?)
         } else {
             self.compact_fields(&raw)
         };
@@ -101,10 +98,8 @@ impl Reader {
         let (format, mode) = (raw.i_format.get(), raw.i_mode.get());
         let is_dir = FileType::from_mode_bits(u32::from(mode)) == Some(FileType::Directory);
         let nlink_1 = !is_dir && format >> EROFS_I_NLINK_1_BIT & 1 != 0;
-        let (nlink, upper) = match nlink_1 {
-            true => (1, Some(raw.i_nb.get())),
-            false => (u32::from(raw.i_nb.get()), None),
-        };
+        let (nlink, upper) =
+            if nlink_1 { (1, Some(raw.i_nb.get())) } else { (u32::from(raw.i_nb.get()), None) };
         let seconds = self.geometry.epoch.wrapping_add(i64::from(raw.i_mtime.get()));
         Fields {
             format,
@@ -133,17 +128,15 @@ impl Reader {
             Error::unsupported("erofs image", format!("{place}: data layout {number}, 0 to 4 are known"))
         })?;
         let file_type = FileType::from_mode_bits(u32::from(fields.mode))
-            .ok_or(Corruption::Fault { place, fault: "a mode that is of no file type" })?;
-        let figure = |figure, found, allowed| Corruption::Figure { place, figure, found, allowed };
+            .ok_or_else(|| place.fault("a mode that is of no file type"))?;
         if fields.mtime.nanos >= 1_000_000_000 {
-            let found = u64::from(fields.mtime.nanos);
-            return Err(figure("nanoseconds", found, Allowed::AtMost(999_999_999)).into());
+            return Err(place.figure("nanoseconds", fields.mtime.nanos, Allowed::AtMost(999_999_999)));
         }
         if fields.size > i64::MAX as u64 {
-            return Err(figure("length", fields.size, Allowed::AtMost(i64::MAX as u64)).into());
+            return Err(place.figure("length", fields.size, Allowed::AtMost(i64::MAX as u64)));
         }
         if file_type == FileType::Symlink && !(1..=LINK_LEN_MAX).contains(&fields.size) {
-            return Err(figure("link length", fields.size, Allowed::Between(1, LINK_LEN_MAX)).into());
+            return Err(place.figure("link length", fields.size, Allowed::Between(1, LINK_LEN_MAX)));
         }
         let (bits, upper) = match fields.upper {
             Some(upper) => (48, u64::from(upper) << 32),
@@ -174,7 +167,6 @@ impl Reader {
         })
     }
 
-    /// An inode in plain words.
     pub(crate) fn plain_inode(&self, raw: &RawInode) -> Inode {
         let device = DeviceNumber::decode(raw.i_u);
         let kind = match raw.file_type {
@@ -200,16 +192,15 @@ impl Reader {
         }
     }
 
-    /// Returns the blocks of 512 bytes that Linux reports (`erofs_read_inode`): those recorded in a
-    /// compressed inode, else those that its length fills, for holes, inline tails and directories
-    /// too.
+    /// Returns the 512-byte blocks that Linux reports (`erofs_read_inode`): those recorded in a
+    /// compressed inode, else those that its length fills, including holes, inline tails, and
+    /// directories.
     fn sectors_of(&self, raw: &RawInode) -> u64 {
         let block_len = self.geometry.block_len();
         let blocks = if raw.is_compressed() { raw.block_word } else { raw.size.div_ceil(block_len) };
         blocks.saturating_mul(block_len / 512)
     }
 
-    /// The target of a symbolic link.
     pub(crate) fn link_target(&self, id: InodeId) -> Result<Vec<u8>> {
         let raw = self.raw_inode(id.0)?;
         if raw.file_type != FileType::Symlink {
@@ -218,14 +209,12 @@ impl Reader {
         let mut target = vec![0; usize_of(raw.size)];
         self.read_content(&raw, 0, &mut target)?;
         if target.contains(&0) {
-            let fault = "a link target with a NUL byte";
-            return Err(Corruption::Fault { place: raw.place, fault }.into());
+            return Err(raw.place.fault("a link target with a NUL byte"));
         }
         Ok(target)
     }
 }
 
-/// An inode was requested what only another type has.
 pub(crate) fn not_a(wanted: &str, found: FileType) -> Error {
     Error::failed(format!("is a {}, not a {wanted}", found.word()))
 }

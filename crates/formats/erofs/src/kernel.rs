@@ -1,16 +1,16 @@
-//! Kernels that an image can be made for, and what each step of the format asks of them.
+//! Target kernels of an image, and the version that each feature without a bit needs.
 //!
-//! Owns the list of kernels that users can name. Which kernel a feature bit or an algorithm came
-//! with is in `disk.rs`; here stands what has no bit of its own. Vendors' backports do not count.
+//! Owns the list of kernels that users can name. `disk.rs` contains the versions of feature bits
+//! and algorithms. Vendors' backports do not count.
 
 use crate::disk;
 use packfs_core::{Error, Result};
 use packfs_format::lacks_in_kernel;
 
-/// A kernel's version: major, minor. Any from 5.4 on can be named.
+/// Kernel version: major, minor; at least 5.4.
 pub(crate) type Version = (u16, u16);
 
-/// Kernels that are suggested: those with long-term support since EROFS left staging.
+/// Suggested kernels: those with long-term support since EROFS left staging.
 pub(crate) const KERNELS: [(&str, Version); 7] = [
     ("5.4", (5, 4)),
     ("5.10", (5, 10)),
@@ -21,8 +21,8 @@ pub(crate) const KERNELS: [(&str, Version); 7] = [
     ("6.18", (6, 18)),
 ];
 
-/// Taken if none is named and nothing asks for a newer one: the oldest that most systems in use are
-/// not older than, and the first that can share tails between files, which saves most.
+/// Default target: at most the version of most systems in use, and the first that can share tails
+/// between files, which saves most space.
 pub(crate) const KERNEL_DEFAULT: Version = (6, 1);
 
 /// Clusters of more than one block.
@@ -31,36 +31,35 @@ pub(crate) const BIG_CLUSTERS: Version = (5, 13);
 pub(crate) const CHUNKS: Version = (5, 15);
 /// Data on further devices.
 pub(crate) const DEVICES: Version = (5, 16);
-/// Clusters of two codecs in one file.
+/// Two codecs in one file.
 pub(crate) const SECOND_CODEC: Version = (5, 16);
-/// Last clusters beside the inode.
+/// Tails after the inode.
 pub(crate) const INLINE_CLUSTERS: Version = (5, 17);
-/// Data on further devices, all of which lie in the image's file.
+/// Data on further devices that are all in the image's file.
 pub(crate) const FLAT_DEVICES: Version = (6, 4);
 /// Shared tails, and ranges that files share.
 pub(crate) const FRAGMENTS: Version = (6, 1);
-/// Blocks shorter than the page, without compression.
+/// Blocks shorter than a page, without compression.
 pub(crate) const SMALL_BLOCKS: Version = (6, 4);
-/// Prefixes of xattrs' names that the image defines.
+/// Prefixes of xattr names that the image defines.
 pub(crate) const XATTR_PREFIXES: Version = (6, 4);
-/// Blocks shorter than the page, with compression.
+/// Blocks shorter than a page, with compression.
 pub(crate) const SMALL_BLOCKS_COMPRESSED: Version = (6, 8);
-/// Encoded extents, block numbers of 48 bits, directories without `.`, times of their own in
-/// compact inodes.
+/// Encoded extents, 48-bit block numbers, directories without `.`, individual times in compact
+/// inodes.
 pub(crate) const WIDE: Version = (6, 15);
-/// Devices that start or end above 2^32 blocks: from 6.15 on, older kernels read the lower 32 bits.
+/// Devices that start or end above 2^32 blocks; kernels 6.15 to 7.0 read the lower 32 bits.
 pub(crate) const FAR_DEVICES: Version = (7, 1);
 /// Compressed metadata.
 pub(crate) const METABOX: Version = (6, 17);
-/// Prefixes of xattrs' names outside of the packed inode, where there is one.
+/// Prefixes of xattr names outside of an existing packed inode.
 pub(crate) const PLAIN_PREFIXES: Version = (6, 18);
 
-/// The kernel version that an option needs.
+/// Kernel version required by an option.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Need {
     /// The option or feature, such as `codec zstd`.
     pub what: String,
-    /// The first kernel that has it.
     pub since: Version,
     /// Alternative for older kernels.
     pub instead: &'static str,
@@ -72,9 +71,7 @@ impl Need {
     }
 }
 
-/// Reads the name of a kernel.
-///
-/// Errors: `Usage` for what is no version, and for one before the first that mounts EROFS.
+/// Errors: `Usage` for an invalid version, and for one before 5.4.
 pub(crate) fn parse(text: &str) -> Result<Version> {
     let number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok())?;
     let version = text.split_once('.').and_then(|(major, minor)| Some((number(major)?, number(minor)?)));
@@ -85,11 +82,11 @@ pub(crate) fn parse(text: &str) -> Result<Version> {
     })
 }
 
-/// The kernel to make an image for: the one that was named, else the oldest listed one from the
-/// default on that has everything.
+/// Returns the target kernel: the named one, or else the oldest suggested one from the default on
+/// that has all features.
 ///
-/// Errors: `Usage` if the one that was named lacks something, saying which kernel has it and what
-/// would do instead.
+/// Errors: `Usage` if the named kernel lacks a feature, with the kernel that has it, and an
+/// alternative.
 pub(crate) fn choose(named: Option<Version>, needs: &[Need]) -> Result<Version> {
     let newest = needs.iter().max_by_key(|need| need.since);
     let Some(named) = named else {
@@ -109,12 +106,11 @@ fn lacks(named: Version, need: &Need) -> Error {
         .hint(format!("kernel={major}.{minor} can; for older ones use {}", need.instead))
 }
 
-/// The oldest listed kernel from `since` on.
 fn listed_from(since: Version) -> Version {
     KERNELS.iter().map(|&(_, version)| version).find(|&version| version >= since).unwrap_or(KERNELS[6].1)
 }
 
-/// The oldest kernel that mounts and reads an image with these figures in its superblock.
+/// Returns the oldest kernel that mounts an image with these superblock fields.
 pub(crate) fn needed(feature_incompat: u32, algorithms: u16, blkszbits: u8) -> Version {
     let of = |rows: &[disk::KernelRow], holds: &dyn Fn(u32) -> bool| {
         rows.iter().filter(|row| holds(row.0)).map(|row| row.2).max().unwrap_or((5, 4))

@@ -1,5 +1,4 @@
-//! EROFS as Linux reads it (`fs/erofs/{inode,namei,zmap,zdata}.c`): pages of metadata, and
-//! clusters.
+//! Reads of Linux (`fs/erofs/{inode,namei,zmap,zdata}.c`): pages of metadata, and clusters.
 
 use crate::figures::nth_at;
 use crate::raw::{Layout, RawInode};
@@ -10,23 +9,20 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
 const PAGE: u64 = 4096;
-/// Bytes of a file that a row of an index stands for.
+/// Bytes of a file per row of an index.
 const ROW_SPAN: u64 = 4096;
-/// Most pages of an index that are read.
 const INDEX_PAGES_MAX: usize = 64;
 
-/// The steps of reading an image, with the stream of tails at hand.
+/// Steps of reading an image, with its packed inode.
 pub(crate) struct Reads<'a> {
     reader: &'a Reader,
-    /// Clusters of the stream by their place in the image: where in the stream one begins, and what
-    /// it decodes to.
+    /// Clusters of the packed inode by their position in the image: offset in the stream, and
+    /// decoded length.
     tails: BTreeMap<u64, (u64, u32)>,
     tails_len: (u64, u64),
 }
 
 impl Reads<'_> {
-    /// Looks through the stream of tails.
-    ///
     /// Errors: those of reading the image.
     pub(crate) fn of(reader: &Reader) -> Result<Reads<'_>> {
         let mut reads = Reads { reader, tails: BTreeMap::new(), tails_len: (0, 0) };
@@ -46,7 +42,7 @@ impl Reads<'_> {
         Ok(reads)
     }
 
-    /// Returns the page with the first bytes of a block of a directory.
+    /// Returns the page at the start of a directory block.
     fn dir_page(&self, raw: &RawInode, index: u64) -> Result<Option<KernelRead>> {
         let start = index.saturating_mul(self.reader.geometry.block_len());
         let mut found = None;
@@ -62,7 +58,7 @@ fn page(number: u64) -> KernelRead {
     KernelRead { offset: number.saturating_mul(PAGE), stored: u32_of(PAGE), decoded: 0 }
 }
 
-/// Returns the place of an extent's first byte in its decoded block.
+/// Offset of an extent's first byte in its decoded block.
 fn start_of(from: ExtentFrom) -> u64 {
     match from {
         ExtentFrom::Block { start, .. } => u64::from(start),
@@ -86,8 +82,7 @@ impl KernelReads for Reads<'_> {
         Ok((raw.at / PAGE..=end / PAGE).take(INDEX_PAGES_MAX).map(page).collect())
     }
 
-    /// The driver halves the blocks of a directory by their first names
-    /// (`erofs_find_target_block`).
+    /// The driver bisects directory blocks by their first names (`erofs_find_target_block`).
     fn name(&self, dir: InodeId, name: &[u8]) -> Result<Vec<KernelRead>> {
         let raw = self.reader.raw_dir(dir)?;
         let mut pages = Vec::new();
@@ -96,10 +91,7 @@ impl KernelReads for Reads<'_> {
             let middle = low.midpoint(high.saturating_sub(1));
             pages.extend(self.dir_page(&raw, middle)?);
             let block = self.reader.dir_block(&raw, middle)?;
-            match block.entry(0)?.name <= name {
-                true => low = middle.saturating_add(1),
-                false => high = middle,
-            }
+            if block.entry(0)?.name <= name { low = middle.saturating_add(1) } else { high = middle }
         }
         Ok(pages)
     }

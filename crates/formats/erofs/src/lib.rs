@@ -1,9 +1,9 @@
-//! EROFS: raw structures of the disk on one side, packfs's plain facts on the other.
+//! EROFS: raw structures on disk, and their conversion to the types of packfs.
 //!
-//! Owns everything that knows how an EROFS image is built. Decodes and encodes metadata, never file
-//! data; starts no thread and touches no directory of the host.
+//! Owns everything that is specific to EROFS images. Decodes and encodes metadata, never file data;
+//! starts no thread and opens no host file.
 #![forbid(unsafe_code)]
-// Every figure is read from an image: none is cut, and no place is taken for granted.
+// Every number is read from an image: casts are checked and access by index is avoided.
 #![cfg_attr(
     not(test),
     deny(clippy::indexing_slicing, clippy::cast_possible_truncation, clippy::arithmetic_side_effects)
@@ -22,10 +22,6 @@ mod dir;
 mod disk;
 mod facts;
 mod figures;
-#[cfg(feature = "globs")]
-mod globs;
-#[cfg(not(feature = "globs"))]
-#[path = "globs_absent.rs"]
 mod globs;
 mod inode;
 mod kernel;
@@ -65,8 +61,7 @@ use std::sync::Arc;
 static MAGICS: [Magic; 1] = [Magic { bytes: &MAGIC, at: disk::EROFS_SUPER_OFFSET }];
 const MAGIC: [u8; 4] = disk::EROFS_SUPER_MAGIC_V1.to_le_bytes();
 
-/// From quick to small. Linux reads LZMA from 5.16 on, and so whatever reads what the default
-/// makes.
+/// From fast to small. Linux decodes LZMA since 5.16, below the default target.
 const LADDER: [Rung; 4] = [
     Rung { codec: "lz4hc:12", block_size: 256 << 10, optimize: None },
     Rung { codec: "lzma", block_size: 64 << 10, optimize: None },
@@ -78,7 +73,6 @@ const LADDER: [Rung; 4] = [
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Erofs;
 
-/// Identity of the format.
 static INFO: FormatInfo = FormatInfo {
     name: "erofs",
     is_dense: true,
@@ -94,12 +88,6 @@ static INFO: FormatInfo = FormatInfo {
 impl Format for Erofs {
     fn info(&self) -> &'static FormatInfo {
         &INFO
-    }
-
-    fn probe(&self, image: &dyn Image) -> Result<bool> {
-        let mut magic = [0; 4];
-        let len = image.read_at(disk::EROFS_SUPER_OFFSET, &mut magic)?;
-        Ok(len == magic.len() && u32::from_le_bytes(magic) == disk::EROFS_SUPER_MAGIC_V1)
     }
 
     fn open(&self, image: Arc<dyn Image>) -> Result<Box<dyn Volume>> {

@@ -1,19 +1,20 @@
-//! Bytes of metadata by place: windows of the address space, kept for a while, so that inodes and
-//! names that lie together are read together.
+//! Reads of metadata through cached windows of the address space, so that adjacent inodes and names
+//! are read together.
 //!
 //! Owns a bounded cache of windows. Sequential reads fetch several windows at once. Knows no
-//! structure: callers name what they read for messages.
+//! structure: callers name it for messages.
 
-use crate::corruption::{Corruption, Place};
+use crate::corruption::Place;
 use crate::reader::Reader;
 use crate::windows::WINDOW_LEN;
 use packfs_core::{Result, len_of, usize_of};
+use packfs_format::{OnDisk, filled};
 use std::sync::Arc;
 use zerocopy::{FromBytes, IntoBytes};
 
 impl Reader {
-    /// The window that holds `at`, and where it starts. It may end early, at the end of what there
-    /// is.
+    /// Returns the window that contains `at`, and its start. It may be short at the end of the
+    /// address space.
     pub(crate) fn window(&self, at: u64) -> Result<(u64, Arc<Vec<u8>>)> {
         let number = at / WINDOW_LEN;
         let start = at & !(WINDOW_LEN - 1);
@@ -22,8 +23,8 @@ impl Reader {
         }
         let run = match self.windows.run_at(number) {
             1 => None,
-            // What lies after the window that is wanted may be damaged, or the metabox, which is
-            // for others to hear of.
+            // Data after the requested window may be damaged, or the metabox; its own reader
+            // reports that.
             run => self.read_windows(start, run).ok(),
         };
         let bytes = match run {
@@ -44,7 +45,7 @@ impl Reader {
         Ok((start, first.unwrap_or_default()))
     }
 
-    /// Up to `count` windows; fewer bytes only where there are no more.
+    /// Reads up to `count` windows; fewer bytes only at the end.
     fn read_windows(&self, start: u64, count: u64) -> Result<Vec<u8>> {
         let mut bytes = vec![0; usize_of(count.saturating_mul(WINDOW_LEN))];
         let len = self.read_space(start, &mut bytes)?;
@@ -52,9 +53,7 @@ impl Reader {
         Ok(bytes)
     }
 
-    /// Fills `out` from a place of the address space.
-    ///
-    /// Errors: `Corrupt` if there are not so many bytes.
+    /// Errors: `Corrupt` if fewer bytes exist.
     pub(crate) fn read_metadata(&self, at: u64, out: &mut [u8], place: Place) -> Result<()> {
         let out_len = out.len() as u64;
         let (mut from, mut missing) = (at, out);
@@ -63,8 +62,7 @@ impl Reader {
             let found = window.get(usize_of(len_of(&(start..from)))..).unwrap_or_default();
             let len = found.len().min(missing.len());
             if len == 0 {
-                let (len, end) = (out_len, self.space_end());
-                return Err(Corruption::Outside { place, what: "the image", start: at, len, end }.into());
+                return Err(place.outside("the image", at, out_len, self.space_end()));
             }
             let (target, rest) = missing.split_at_mut(len);
             target.copy_from_slice(found.split_at(len).0);
@@ -73,10 +71,7 @@ impl Reader {
         Ok(())
     }
 
-    /// Reads one structure.
-    pub(crate) fn read_struct<T: FromBytes + IntoBytes>(&self, at: u64, place: Place) -> Result<T> {
-        let mut value = T::new_zeroed();
-        self.read_metadata(at, value.as_mut_bytes(), place)?;
-        Ok(value)
+    pub(crate) fn read_struct<T: OnDisk + FromBytes + IntoBytes>(&self, at: u64, place: Place) -> Result<T> {
+        filled(|bytes| self.read_metadata(at, bytes, place))
     }
 }

@@ -1,68 +1,59 @@
-//! From the superblock to a checked [`Geometry`]: what holds for the image as a whole.
+//! Conversion of the superblock to a checked [`Geometry`].
 //!
-//! Owns every rule of the superblock, the codecs' settings after it and the device table. Refuses
-//! what current kernels refuse to mount, save what only matters to them: page sizes, and which
-//! codecs they were built with.
+//! Owns every rule of the superblock, the codec settings after it, and the device table. Refuses
+//! what current kernels refuse to mount, except for their own limits: page sizes, and codecs that
+//! they were built with.
 
 use crate::corruption::{Allowed, Corruption, Place};
 use crate::disk::*;
 use crate::figures::{low_bits, nth_at};
 use packfs_core::{Error, Image, Result, usize_of};
+use packfs_format::{filled, structure};
 use std::mem::{offset_of, size_of};
-use zerocopy::{FromBytes, FromZeros, IntoBytes};
 
-/// End of the superblock without extension slots.
 const SUPER_BLOCK_END: u64 = EROFS_SUPER_OFFSET + SUPER_BLOCK_LEN as u64;
-/// Length of one of its extension slots.
 const SLOT_LEN: u64 = EROFS_SB_EXTSLOT_SIZE as u64;
 
-/// Assumed length of an inode with its extended attributes and map of clusters, for a hint.
+/// Assumed length of an inode with its xattrs and map, for a hint.
 const INODE_LEN_HINT: u64 = 64;
 
-/// One row of the device table.
 #[derive(Clone, Debug)]
 pub(crate) struct Device {
     pub(crate) tag: [u8; 64],
-    /// Length in blocks.
     pub(crate) blocks: u64,
-    /// Block of the whole address space that it starts at; 0 if it has a space of its own.
+    /// Block in the whole address space where the device starts; 0 if the device has a separate
+    /// address space.
     pub(crate) uniaddr: u64,
 }
 
 impl Device {
-    /// Returns the block after its last one, in the whole address space.
+    /// End in the whole address space, in blocks.
     pub(crate) fn end(&self) -> u64 {
         self.uniaddr.saturating_add(self.blocks)
     }
 }
 
-/// Settings of codecs as the image records them.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct CodecSettingsFound {
-    /// In words, such as `lzma dict=65536`.
+    /// Text such as `lzma dict=65536`.
     pub(crate) words: Vec<String>,
-    /// End of the last settings.
     pub(crate) end: u64,
 }
 
-/// Validated values of the superblock.
 #[derive(Clone, Debug)]
 pub(crate) struct Geometry {
     pub(crate) super_block: SuperBlock,
-    /// Length of the superblock with its extension slots.
     pub(crate) super_block_len: u64,
-    /// Length of the first file.
     pub(crate) image_len: u64,
-    /// Base-2 logarithm of the block's length, 9 to 16.
+    /// Base-2 logarithm of the block length, 9 to 16.
     pub(crate) block_bits: u32,
-    /// Blocks of the first device.
     pub(crate) blocks: u64,
     pub(crate) compat: u32,
     pub(crate) incompat: u32,
-    /// Bit for each algorithm that may be used.
+    /// Bit mask of the permitted algorithms.
     pub(crate) algorithms: u16,
     pub(crate) root_nid: u64,
-    /// Base of node numbers outside the metabox, in bytes.
+    /// Base of node ids outside the metabox, in bytes.
     pub(crate) meta_at: u64,
     /// Base of shared xattrs, in bytes.
     pub(crate) xattrs_at: u64,
@@ -72,37 +63,31 @@ pub(crate) struct Geometry {
     pub(crate) fixed_nsec: u32,
     pub(crate) settings: CodecSettingsFound,
     pub(crate) devices: Vec<Device>,
-    /// Start of the device table.
     pub(crate) devices_at: u64,
 }
 
 impl Geometry {
-    /// Returns true if an incompatible feature is on.
     pub(crate) fn has(&self, feature: u32) -> bool {
         self.incompat & feature != 0
     }
 
-    /// Returns true if a compatible feature is on.
     pub(crate) fn has_compat(&self, feature: u32) -> bool {
         self.compat & feature != 0
     }
 
-    /// Length of a block in bytes.
     pub(crate) fn block_len(&self) -> u64 {
         1 << self.block_bits
     }
 
-    /// An offset within its block.
     pub(crate) fn in_block(&self, offset: u64) -> u64 {
         offset & low_bits(self.block_bits)
     }
 
-    /// Bytes that so many blocks take, if that is a number.
+    /// Returns the length of blocks in bytes; `None` on overflow.
     pub(crate) fn bytes_of(&self, blocks: u64) -> Option<u64> {
         blocks.checked_mul(self.block_len())
     }
 
-    /// Reads and checks.
     pub(crate) fn read(image: &dyn Image) -> Result<Geometry> {
         let image_len = image.len();
         let super_block = read_super_block(image)?;
@@ -116,18 +101,16 @@ impl Geometry {
         let end = image_len.min((1 << block_bits).max(4096));
         if EROFS_SUPER_OFFSET.saturating_add(super_block_len) > end {
             let allowed = end.saturating_sub(SUPER_BLOCK_END) / SLOT_LEN;
-            let figure = "extension slots";
-            return Err(Corruption::Figure { place, figure, found, allowed: Allowed::AtMost(allowed) }.into());
+            return Err(place.figure("extension slots", found, Allowed::AtMost(allowed)));
         }
         if super_block.dirblkbits != 0 {
-            let found = u64::from(super_block.dirblkbits);
-            let figure = "directory block bits";
-            return Err(Corruption::Figure { place, figure, found, allowed: Allowed::Only(0) }.into());
+            return Err(place.figure("directory block bits", super_block.dirblkbits, Allowed::Only(0)));
         }
         let is_48bit = incompat & EROFS_FEATURE_INCOMPAT_48BIT != 0 && super_block.rootnid_8b.get() != 0;
-        let (root_nid, blocks_hi) = match is_48bit {
-            true => (super_block.rootnid_8b.get(), u64::from(super_block.rb.get())),
-            false => (u64::from(super_block.rb.get()), 0),
+        let (root_nid, blocks_hi) = if is_48bit {
+            (super_block.rootnid_8b.get(), u64::from(super_block.rb.get()))
+        } else {
+            (u64::from(super_block.rb.get()), 0)
         };
         let mut geometry = Geometry {
             super_block,
@@ -150,7 +133,7 @@ impl Geometry {
             devices_at: 0,
         };
         let inodes_len = super_block.inos.get().saturating_mul(INODE_LEN_HINT);
-        // Most writers put inodes there, one after the other.
+        // Most writers store inodes there in sequence.
         let inodes = geometry.meta_at..geometry.meta_at.saturating_add(inodes_len);
         image.will_read(std::slice::from_ref(&inodes));
         geometry.read_special_nids(place)?;
@@ -162,31 +145,30 @@ impl Geometry {
     fn read_special_nids(&mut self, place: Place) -> Result<()> {
         let packed_nid = self.super_block.packed_nid.get();
         if packed_nid >> EROFS_DIRENT_NID_METABOX_BIT != 0 {
-            return Err(Corruption::Fault { place, fault: "the packed inode lies in the metabox" }.into());
+            return Err(place.fault("the packed inode is in the metabox"));
         }
-        // mkfs.erofs writes a nid of 0 where there is none.
+        // mkfs.erofs writes a nid of 0 if none exists.
         self.packed_nid = Some(packed_nid).filter(|&nid| nid != 0);
         if self.has(EROFS_FEATURE_INCOMPAT_METABOX) {
             if self.super_block_len <= offset_of!(SuperBlock, metabox_nid) as u64 {
-                let (found, allowed) = (0, Allowed::AtLeast(1));
-                return Err(Corruption::Figure { place, figure: "extension slots", found, allowed }.into());
+                return Err(place.figure("extension slots", 0_u64, Allowed::AtLeast(1)));
             }
             let nid = self.super_block.metabox_nid.get();
             if nid >> EROFS_DIRENT_NID_METABOX_BIT != 0 {
-                return Err(Corruption::Fault { place, fault: "the metabox lies in the metabox" }.into());
+                return Err(place.fault("the metabox is in the metabox"));
             }
             self.metabox_nid = Some(nid);
         }
         Ok(())
     }
 
-    /// Reads the settings of all codecs, which follow the superblock in the order of their numbers.
+    /// Reads the settings of codecs, which follow the superblock in the order of their numbers.
     fn read_codecs(&mut self, image: &dyn Image, place: Place) -> Result<()> {
         let mut at = EROFS_SUPER_OFFSET.saturating_add(self.super_block_len);
         self.settings.end = at;
         let u1 = self.super_block.u1.get();
         if !self.has(EROFS_FEATURE_INCOMPAT_COMPR_CFGS) {
-            // Images from before there were settings know LZ4 only.
+            // Images without settings can only use LZ4.
             self.algorithms = 1 << Z_EROFS_COMPRESSION_LZ4;
             if u1 != 0 {
                 self.settings.words.push(format!("lz4 max_distance={u1}"));
@@ -201,8 +183,7 @@ impl Geometry {
         for algorithm in (0..Z_EROFS_COMPRESSION_MAX).filter(|&number| u1 >> number & 1 != 0) {
             at = at.next_multiple_of(4);
             let place = Place { what: "codec settings", at, ..place };
-            let mut head = CfgLength::new_zeroed();
-            read(image, place, at, head.as_mut_bytes())?;
+            let head: CfgLength = filled(|bytes| read(image, place, at, bytes))?;
             let mut body = vec![0; usize::from(head.size.get())];
             at = at.saturating_add(size_of::<CfgLength>() as u64);
             read(image, place, at, &mut body)?;
@@ -221,13 +202,10 @@ impl Geometry {
         let slot_len = size_of::<DeviceSlot>() as u64;
         self.devices_at = nth_at(0, self.super_block.devt_slotoff.get().into(), slot_len);
         for index in 0..count {
-            let mut slot = DeviceSlot::new_zeroed();
             let at = nth_at(self.devices_at, index.into(), slot_len);
-            read(image, place.of("device table"), at, slot.as_mut_bytes())?;
-            let upper = |bits: u16| match self.has(EROFS_FEATURE_INCOMPAT_48BIT) {
-                true => u64::from(bits) << 32,
-                false => 0,
-            };
+            let slot: DeviceSlot = filled(|bytes| read(image, place.of("device table"), at, bytes))?;
+            let upper =
+                |bits: u16| if self.has(EROFS_FEATURE_INCOMPAT_48BIT) { u64::from(bits) << 32 } else { 0 };
             self.devices.push(Device {
                 tag: slot.tag,
                 blocks: u64::from(slot.blocks_lo.get()) | upper(slot.blocks_hi.get()),
@@ -241,7 +219,7 @@ impl Geometry {
 fn read(image: &dyn Image, place: Place, at: u64, out: &mut [u8]) -> Result<()> {
     let (len, end) = (out.len() as u64, image.len());
     if at.saturating_add(len) > end {
-        return Err(Corruption::Outside { place, what: "the image", start: at, len, end }.into());
+        return Err(place.outside("the image", at, len, end));
     }
     image.read_exact_at(at, out)
 }
@@ -251,11 +229,9 @@ fn read_super_block(image: &dyn Image) -> Result<SuperBlock> {
     if len < SUPER_BLOCK_END {
         return Err(Corruption::Short { len }.into());
     }
-    let mut super_block = SuperBlock::new_zeroed();
     let there = usize_of(len.saturating_sub(EROFS_SUPER_OFFSET)).min(size_of::<SuperBlock>());
-    if let Some(bytes) = super_block.as_mut_bytes().get_mut(..there) {
-        image.read_exact_at(EROFS_SUPER_OFFSET, bytes)?;
-    }
+    let super_block: SuperBlock =
+        filled(|bytes| image.read_exact_at(EROFS_SUPER_OFFSET, bytes.get_mut(..there).unwrap_or_default()))?;
     match super_block.magic.get() {
         EROFS_SUPER_MAGIC_V1 => Ok(super_block),
         found => Err(Corruption::Magic { found }.into()),
@@ -266,8 +242,7 @@ fn block_bits(super_block: &SuperBlock, place: Place) -> Result<u32> {
     let found = super_block.blkszbits;
     if !(BLKSZBITS_MIN..=BLKSZBITS_MAX).contains(&found) {
         let allowed = Allowed::Between(u64::from(BLKSZBITS_MIN), u64::from(BLKSZBITS_MAX));
-        let figure = "block size bits";
-        return Err(Corruption::Figure { place, figure, found: u64::from(found), allowed }.into());
+        return Err(place.figure("block size bits", found, allowed));
     }
     Ok(u32::from(found))
 }
@@ -282,45 +257,45 @@ fn refuse_unknown_features(incompat: u32) -> Result<()> {
     }
 }
 
-/// Checks the settings of a codec, as kernels do, and puts them in words.
+/// Checks the settings of a codec, as kernels do, and returns their text.
 fn settings_words(algorithm: u8, body: &[u8], place: Place) -> Result<String> {
-    let short = || Error::from(Corruption::Fault { place, fault: "settings that are too short" });
-    let figure =
-        |figure, found: u64, allowed| Error::from(Corruption::Figure { place, figure, found, allowed });
+    let short = || place.fault("settings that are too short");
     Ok(match algorithm {
         Z_EROFS_COMPRESSION_LZ4 => {
-            let (found, _) = Lz4Cfgs::read_from_prefix(body).map_err(|_| short())?;
-            let (distance, blocks) = (found.max_distance.get(), found.max_pclusterblks.get());
+            let found: Lz4Cfgs = structure(body, 0).ok_or_else(short)?;
+            let distance = found.max_distance.get();
+            let blocks = found.max_pclusterblks.get();
             format!("lz4 max_distance={distance},max_pclusterblks={blocks}")
         }
         Z_EROFS_COMPRESSION_LZMA => {
-            let (found, _) = LzmaCfgs::read_from_prefix(body).map_err(|_| short())?;
+            let found: LzmaCfgs = structure(body, 0).ok_or_else(short)?;
             let (dict, format) = (found.dict_size.get(), found.format.get());
             if format != 0 {
-                return Err(figure("lzma format", u64::from(format), Allowed::Only(0)));
+                return Err(place.figure("lzma format", format, Allowed::Only(0)));
             }
             if !(LZMA_DICT_SIZE_MIN..=Z_EROFS_LZMA_MAX_DICT_SIZE).contains(&dict) {
-                let (min, max) = (u64::from(LZMA_DICT_SIZE_MIN), u64::from(Z_EROFS_LZMA_MAX_DICT_SIZE));
-                return Err(figure("lzma dictionary", u64::from(dict), Allowed::Between(min, max)));
+                let min = u64::from(LZMA_DICT_SIZE_MIN);
+                let max = u64::from(Z_EROFS_LZMA_MAX_DICT_SIZE);
+                return Err(place.figure("lzma dictionary", dict, Allowed::Between(min, max)));
             }
             format!("lzma dict_size={dict}")
         }
         Z_EROFS_COMPRESSION_DEFLATE => {
-            let (found, _) = DeflateCfgs::read_from_prefix(body).map_err(|_| short())?;
+            let found: DeflateCfgs = structure(body, 0).ok_or_else(short)?;
             if found.windowbits > DEFLATE_WINDOWBITS_MAX {
                 let allowed = Allowed::AtMost(u64::from(DEFLATE_WINDOWBITS_MAX));
-                return Err(figure("deflate window bits", u64::from(found.windowbits), allowed));
+                return Err(place.figure("deflate window bits", found.windowbits, allowed));
             }
             format!("deflate windowbits={}", found.windowbits)
         }
         _ => {
-            let (found, _) = ZstdCfgs::read_from_prefix(body).map_err(|_| short())?;
+            let found: ZstdCfgs = structure(body, 0).ok_or_else(short)?;
             if found.format != 0 {
-                return Err(figure("zstd format", u64::from(found.format), Allowed::Only(0)));
+                return Err(place.figure("zstd format", found.format, Allowed::Only(0)));
             }
             if found.windowlog > ZSTD_WINDOWLOG_STORED_MAX {
                 let allowed = Allowed::AtMost(u64::from(ZSTD_WINDOWLOG_STORED_MAX));
-                return Err(figure("zstd window bits above 10", u64::from(found.windowlog), allowed));
+                return Err(place.figure("zstd window bits above 10", found.windowlog, allowed));
             }
             format!("zstd windowlog={}", found.windowlog.saturating_add(ZSTD_WINDOWLOG_ABSOLUTEMIN))
         }

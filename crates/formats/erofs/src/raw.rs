@@ -1,27 +1,24 @@
-//! Records of an image, checked: inodes, and prefixes of names of attributes.
+//! Checked records of an image: inodes, and prefixes of attribute names.
 
 use crate::corruption::Place;
 use crate::disk::*;
 use packfs_core::{FileType, Timestamp};
 use std::mem::size_of;
 
-/// Layout of an inode's data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Layout {
     /// One run of blocks.
     FlatPlain,
-    /// One run of blocks, the last part after the inode.
+    /// One run of blocks and an inline tail.
     FlatInline,
     /// An index of 8 bytes for each logical cluster, or encoded extents.
     CompressedFull,
     /// An index of 4 or 2 bytes for each logical cluster.
     CompressedCompact,
-    /// Chunks of equal length.
     ChunkBased,
 }
 
 impl Layout {
-    /// The layout of that number.
     pub(crate) fn from_number(number: u16) -> Option<Layout> {
         Some(match number {
             EROFS_INODE_FLAT_PLAIN => Layout::FlatPlain,
@@ -34,18 +31,14 @@ impl Layout {
     }
 }
 
-/// An inode as it is stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct RawInode {
     pub(crate) nid: u64,
     pub(crate) place: Place,
-    /// Its address.
     pub(crate) at: u64,
-    /// Set for the extended form of 64 bytes.
     pub(crate) extended: bool,
     pub(crate) layout: Layout,
     pub(crate) file_type: FileType,
-    /// The whole `i_mode`.
     pub(crate) mode: u16,
     pub(crate) size: u64,
     pub(crate) nlink: u32,
@@ -53,30 +46,27 @@ pub(crate) struct RawInode {
     pub(crate) gid: u32,
     pub(crate) mtime: Timestamp,
     pub(crate) ino: u32,
-    /// The layout's own word.
+    /// Meaning depends on the layout.
     pub(crate) i_u: u32,
-    /// The layout's own word with its upper bits: the blocks of what is compressed.
+    /// `i_u` with its upper bits: the number of compressed blocks.
     pub(crate) block_word: u64,
     /// First block of a flat file; `None` for a file that is one hole.
     pub(crate) start_block: Option<u64>,
-    /// A directory without a `.` entry.
+    /// Set for a directory without a `.` entry.
     pub(crate) dot_omitted: bool,
-    /// Bytes that its xattrs take.
     pub(crate) xattr_len: u64,
 }
 
 impl RawInode {
-    /// Bytes of the inode itself.
     pub(crate) fn len(&self) -> u64 {
         if self.extended { size_of::<InodeExtended>() as u64 } else { size_of::<InodeCompact>() as u64 }
     }
 
-    /// Returns the address of its xattrs.
     pub(crate) fn xattrs_at(&self) -> u64 {
         self.at.saturating_add(self.len())
     }
 
-    /// Returns the end of its xattrs, at which an index or inline data starts.
+    /// End of its xattrs, where an index or inline data starts.
     pub(crate) fn tail_at(&self) -> u64 {
         self.xattrs_at().saturating_add(self.xattr_len)
     }
@@ -86,11 +76,9 @@ impl RawInode {
     }
 }
 
-/// A long prefix of names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct LongPrefix {
-    /// Number of the short prefix.
     pub(crate) base_index: u8,
-    /// The bytes after that.
+    /// The part of the prefix after the base.
     pub(crate) infix: Vec<u8>,
 }

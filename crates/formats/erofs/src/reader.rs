@@ -1,9 +1,8 @@
-//! The opened image: what all modules of the read side share, and the address space that blocks lie
-//! in.
+//! The opened image: common state of all modules that read, and the address space of blocks.
 //!
-//! Owns nothing but the parts. The metabox, where an image has one, stands after all files in the
-//! address space: reading there decodes it. Invariant: the metabox's own inode and the packed inode
-//! never lie in the metabox, so no reading goes in circles.
+//! The metabox, if present, follows all files in the address space: reading there decodes it.
+//! Invariant: the metabox's own inode and the packed inode are never in the metabox, so reading
+//! does not recurse endlessly.
 
 use crate::address::Joined;
 use crate::corruption::{Corruption, Place};
@@ -18,33 +17,29 @@ use packfs_format::{Extent, ExtentFrom, SortedDirs, crc32c};
 use std::ops::{ControlFlow, Range};
 use std::sync::{Arc, Mutex};
 
-/// The metabox: its address and its inode.
 #[derive(Clone, Debug)]
 pub(crate) struct Metabox {
     pub(crate) start: u64,
     pub(crate) inode: RawInode,
 }
 
-/// An opened EROFS image.
 pub(crate) struct Reader {
     pub(crate) geometry: Geometry,
     pub(crate) joined: Joined,
     pub(crate) metabox: Option<Metabox>,
-    /// The inode that tails of files are packed into.
     pub(crate) packed: Option<RawInode>,
     pub(crate) prefixes: Vec<LongPrefix>,
     pub(crate) windows: Windows,
     pub(crate) decoded_blocks: DecodedBlocks,
-    /// End of the last walk over short extent records: inode, index of the record, address of its
-    /// data.
+    /// End of the last walk over short extent records: inode, index of the record, and data
+    /// address.
     pub(crate) last_record: Mutex<(u64, u64, u64)>,
     pub(crate) sorted_dirs: SortedDirs,
-    /// Why the superblock's checksum vouches for nothing.
+    /// Reason why the superblock's checksum is not valid.
     pub(crate) checksum_fault: Option<Corruption>,
 }
 
 impl Reader {
-    /// Opens an image with its further devices, if they are given.
     pub(crate) fn open(image: Arc<dyn Image>, devices: Vec<Arc<dyn Image>>) -> Result<Reader> {
         let geometry = Geometry::read(&*image)?;
         let joined = Joined::new(&geometry, image, devices)?;
@@ -70,8 +65,7 @@ impl Reader {
             let inode = reader.special_inode(nid, "metabox inode")?;
             let start = reader.joined.end();
             if start.checked_add(inode.size).is_none_or(|end| end > i64::MAX as u64) {
-                let (what, len) = ("the metabox", inode.size);
-                return Err(Corruption::Outside { place: inode.place, what, start: 0, len, end: len }.into());
+                return Err(inode.place.outside("the metabox", 0, inode.size, inode.size));
             }
             reader.metabox = Some(Metabox { start, inode });
         }
@@ -79,8 +73,8 @@ impl Reader {
         Ok(reader)
     }
 
-    /// The checksum covers the superblock's block from the superblock on; of blocks that end before
-    /// it, the one it is in.
+    /// The checksum covers the superblock's block from the superblock on, or the whole block if the
+    /// first block ends before the superblock.
     fn wrong_checksum(&self) -> Result<Option<Corruption>> {
         let block_len = self.geometry.block_len();
         let after = block_len.checked_sub(EROFS_SUPER_OFFSET).filter(|&len| len > 0);
@@ -91,20 +85,19 @@ impl Reader {
         if let Some(checksum) = bytes.get_mut(4..8) {
             checksum.fill(0);
         }
-        let (found, wanted) = (self.geometry.super_block.checksum.get(), crc32c(!0, &bytes));
+        let found = self.geometry.super_block.checksum.get();
+        let wanted = crc32c(!0, &bytes);
         Ok((found != wanted).then_some(Corruption::Checksum { found, wanted }))
     }
 
     fn special_inode(&self, nid: u64, what: &'static str) -> Result<RawInode> {
         let inode = self.raw_inode(nid)?;
         if inode.file_type != FileType::File {
-            let fault = "is no regular file";
-            return Err(Corruption::Fault { place: inode.place.of(what), fault }.into());
+            return Err(inode.place.of(what).fault("is no regular file"));
         }
         Ok(inode)
     }
 
-    /// Returns the end of the address space.
     pub(crate) fn space_end(&self) -> u64 {
         match &self.metabox {
             Some(metabox) => metabox.start.saturating_add(metabox.inode.size),
@@ -112,7 +105,7 @@ impl Reader {
         }
     }
 
-    /// Reads from the address space; fewer bytes only where the files, or the metabox, end.
+    /// Reads from the address space; fewer bytes only at the end of files or the metabox.
     pub(crate) fn read_space(&self, offset: u64, buf: &mut [u8]) -> Result<usize> {
         let Some(metabox) = self.metabox.as_ref().filter(|metabox| offset >= metabox.start) else {
             return self.joined.read_at(offset, buf);
@@ -124,12 +117,10 @@ impl Reader {
         Ok(buf.len())
     }
 
-    /// Returns a block of metadata, decoded.
     pub(crate) fn decoded(&self, block: &BlockRef) -> Result<Arc<[u8]>> {
         self.decoded_blocks.decoded(block, |stored| self.read_space(block.offset, stored))
     }
 
-    /// Place of a structure, for messages.
     pub(crate) fn place(&self, what: &'static str, at: u64) -> Place {
         match self.metabox.as_ref().filter(|metabox| at >= metabox.start) {
             Some(metabox) => Place { what, at: at.saturating_sub(metabox.start), metabox: true },
@@ -138,7 +129,7 @@ impl Reader {
     }
 
     /// Fills `out` from the contents of an inode, which is long enough: names, targets, other
-    /// metadata, no file data.
+    /// metadata, but no file data.
     pub(crate) fn read_content(&self, raw: &RawInode, offset: u64, out: &mut [u8]) -> Result<()> {
         let range = range_at(offset, out.len() as u64);
         let mut outcome = Ok(());
@@ -153,9 +144,7 @@ impl Reader {
             if outcome.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         })?;
         if outcome.is_ok() && filled < out.len() {
-            let (start, len) = (offset, out.len() as u64);
-            let what = "its contents";
-            return Err(Corruption::Outside { place: raw.place, what, start, len, end: raw.size }.into());
+            return Err(raw.place.outside("its contents", offset, out.len() as u64, raw.size));
         }
         outcome
     }
@@ -167,20 +156,20 @@ impl Reader {
             ExtentFrom::Block { block, start } => {
                 let bytes = self.decoded(&block)?;
                 let wanted = bytes.get(start as usize..).and_then(|rest| rest.get(..part.len()));
-                let fault = "a block that is shorter than what is stored in it";
-                part.copy_from_slice(wanted.ok_or(Corruption::Fault { place, fault })?);
+                part.copy_from_slice(
+                    wanted.ok_or_else(|| place.fault("a block that is shorter than its contents"))?,
+                );
             }
         }
         Ok(())
     }
 
-    /// Checks that `range` of a file can be asked for, and cuts it to the file.
     pub(crate) fn cut(raw: &RawInode, range: Range<u64>) -> Range<u64> {
         range.start.min(raw.size)..range.end.min(raw.size)
     }
 }
 
-/// The address space as an image: what extents' offsets are relative to.
+/// The address space as an image; offsets of extents refer to it.
 impl Image for Reader {
     fn len(&self) -> u64 {
         self.space_end()
@@ -188,7 +177,7 @@ impl Image for Reader {
 
     fn read_at(&self, offset: u64, buf: &mut [u8]) -> Result<usize> {
         match &self.metabox {
-            // A read that begins in the files may end in the metabox.
+            // A read that starts in the files may end in the metabox.
             Some(metabox)
                 if offset < metabox.start && offset.saturating_add(buf.len() as u64) > metabox.start =>
             {

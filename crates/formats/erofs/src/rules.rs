@@ -5,20 +5,20 @@ use crate::globs::Globs;
 use crate::sizes::len_32;
 use packfs_core::{ImagePath, NodeKind, Result, Tree};
 
-/// Storage of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Storage {
     /// Uncompressed.
     Flat,
-    /// Uncompressed, in chunks.
-    Chunks { chunk_len: u32 },
-    /// Compressed, in clusters of at most so many stored bytes.
-    Clusters { codecs: Codecs, cluster_len: u32 },
+    Chunks {
+        chunk_len: u32,
+    },
+    Clusters {
+        codecs: Codecs,
+        cluster_len: u32,
+    },
 }
 
 impl Storage {
-    /// Returns the form of files whose codec was typed so.
-    ///
     /// Errors: `Usage`.
     pub(crate) fn of_codec(text: &str, cluster_len: u32) -> Result<Self> {
         Ok(match codec::parse(text, cluster_len)?.1 {
@@ -27,7 +27,6 @@ impl Storage {
         })
     }
 
-    /// Codecs and length of clusters, if there are any.
     pub(crate) fn codecs(&self) -> Option<(&Codecs, u32)> {
         match self {
             Storage::Clusters { codecs, cluster_len } => Some((codecs, *cluster_len)),
@@ -44,7 +43,7 @@ pub(crate) struct TypedRule {
 }
 
 impl TypedRule {
-    /// `None` for a length that is none.
+    /// `None` for an invalid length.
     pub(crate) fn parse(text: &str) -> Option<Self> {
         let (codec, cluster_len) = match text.rsplit_once('@') {
             Some((codec, len)) => (codec, Some(len_32(len)?)),
@@ -53,16 +52,16 @@ impl TypedRule {
         Some(TypedRule { codec: codec.into(), cluster_len })
     }
 
-    /// The codecs' settings, `None` to store files as they are; the usual length holds where none
-    /// was typed.
+    /// Returns the codecs' settings, `None` for uncompressed; `usual_len` applies if the rule has
+    /// no length.
     ///
     /// Errors: `Usage`.
     pub(crate) fn codecs(&self, usual_len: u32) -> Result<Option<Codecs>> {
         Ok(codec::parse(&self.codec, self.cluster_len.unwrap_or(usual_len))?.1)
     }
 
-    /// Returns the storage of files that the rule matches; uncompressed ones are chunks if
-    /// `chunk_len` is set.
+    /// Returns the storage of matching files; uncompressed ones are chunk-based if `chunk_len` is
+    /// set.
     ///
     /// Errors: `Usage`.
     pub(crate) fn storage(&self, usual_len: u32, chunk_len: Option<u32>) -> Result<Storage> {
@@ -75,24 +74,21 @@ impl TypedRule {
     }
 }
 
-/// Values selected by globs.
 #[derive(Clone, Debug)]
 pub(crate) struct ByPath<T>(Vec<Row<T>>);
 
-/// Storage of files by path.
 pub(crate) type Rules = ByPath<Storage>;
 
 #[derive(Clone, Debug)]
 struct Row<T> {
-    /// The glob on the command line.
+    /// The glob as given.
     glob: String,
     globs: Globs,
     what: T,
 }
 
 impl Rules {
-    /// Rules of globs; files that are not compressed are stored in chunks if that is their usual
-    /// form.
+    /// Rules of globs; uncompressed files become chunk-based if `chunk_len` is set.
     ///
     /// Errors: `Usage`.
     pub(crate) fn of_rules(
@@ -110,28 +106,23 @@ impl Rules {
         typed.iter().map(rule).collect::<Result<_>>().map(ByPath)
     }
 
-    /// Ways in which files are stored.
     pub(crate) fn storages(&self) -> impl Iterator<Item = &Storage> {
         self.0.iter().map(|row| &row.what)
     }
 }
 
 impl<T> ByPath<T> {
-    /// Parses the globs.
-    ///
-    /// Errors: `Usage`.
+    /// Errors: `Usage` for an invalid glob.
     pub(crate) fn new<'a>(rows: impl Iterator<Item = (&'a str, T)>) -> Result<Self> {
         rows.map(|(glob, what)| Ok(Row { glob: glob.into(), globs: Globs::compile(glob)?, what }))
             .collect::<Result<_>>()
             .map(ByPath)
     }
 
-    /// Returns true if there are no rows.
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Globs that match no file of a tree.
     pub(crate) fn unmatched(&self, tree: &Tree) -> Vec<&str> {
         let mut rows: Vec<&Row<T>> = self.0.iter().collect();
         let mut walk = tree.walk();
@@ -143,7 +134,7 @@ impl<T> ByPath<T> {
         rows.iter().map(|row| &*row.glob).collect()
     }
 
-    /// Returns the value of the last glob that matches.
+    /// Returns the value of the last matching glob.
     pub(crate) fn find(&self, path: &ImagePath) -> Option<&T> {
         self.0.iter().rev().find(|row| row.globs.match_path(path)).map(|row| &row.what)
     }

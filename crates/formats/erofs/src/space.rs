@@ -1,8 +1,8 @@
 //! Owners of an image's bytes.
 //!
-//! Owns the map from structures to ranges of the first file; structures on further devices or in
-//! the metabox have no bytes of their own there. Invariant: the owners are in order, do not overlap
-//! and add up to the file's length.
+//! Maps structures to ranges of the first file; structures on further devices or in the metabox
+//! have no bytes there. Invariant: the owners are in order, do not overlap, and add up to the
+//! file's length.
 
 use crate::data::{ClusterMap, RunFrom};
 use crate::disk::*;
@@ -15,7 +15,7 @@ use packfs_format::SpaceOwner;
 use std::ops::{ControlFlow, Range};
 
 impl Reader {
-    /// See [`packfs_format::Volume::space`].
+    /// See [`packfs_format::Space::space`].
     pub(crate) fn space_owners(&self) -> Result<Vec<SpaceOwner>> {
         let mut claims = self.fixed_claims();
         for raw in self.special_inodes() {
@@ -26,12 +26,11 @@ impl Reader {
         Ok(claims.owners(self.geometry.image_len))
     }
 
-    /// Inodes that no name leads to: the packed inode and the metabox.
+    /// Inodes without a name: the packed inode and the metabox.
     pub(crate) fn special_inodes(&self) -> impl Iterator<Item = &RawInode> {
         self.packed.iter().chain(self.metabox.iter().map(|metabox| &metabox.inode))
     }
 
-    /// Returns the claims of the superblock.
     pub(crate) fn fixed_claims(&self) -> Claims {
         let geometry = &self.geometry;
         let mut claims = Claims::default();
@@ -48,7 +47,7 @@ impl Reader {
         claims
     }
 
-    /// Adds the claims of an inode. Data that cannot be found claims nothing.
+    /// Adds the claims of an inode. Unreadable data claims nothing.
     pub(crate) fn claim_inode(&self, raw: &RawInode, claims: &mut Claims) -> Result<()> {
         for range in [raw.at..raw.tail_at(), self.map_range(raw)?] {
             self.claim(range, Sharing::Alone, "inodes", claims);
@@ -69,7 +68,7 @@ impl Reader {
             _ => return Ok(()),
         };
         match self.claim_content(raw, owner, claims) {
-            // Of an image whose devices are not given, the data that is there is told.
+            // Without its devices, only the data in the image is reported.
             Err(error) if error.kind() == ErrorKind::Failed => Ok(()),
             claimed => claimed,
         }
@@ -91,7 +90,7 @@ impl Reader {
             } else if raw.is_compressed() {
                 self.claim(range, sharing, owner, claims);
             } else {
-                // Flat files and chunks have their last block to themselves.
+                // Flat files and chunks do not share their last block.
                 let end = range.end.checked_next_multiple_of(block_len).unwrap_or(range.end);
                 self.claim(range.start..end, sharing, owner, claims);
             }
@@ -99,7 +98,6 @@ impl Reader {
         })
     }
 
-    /// Returns the address of the inline part of an inode's data.
     fn inline_at(&self, raw: &RawInode) -> Result<Option<u64>> {
         Ok(match raw.layout {
             Layout::FlatInline => Some(raw.tail_at()),
@@ -119,7 +117,7 @@ impl Reader {
         }
     }
 
-    /// Returns the range of the map of an inode's data: an index, records, or rows of chunks.
+    /// Range of the map of an inode's data: an index, records, or rows of chunks.
     fn map_range(&self, raw: &RawInode) -> Result<Range<u64>> {
         let tail = raw.tail_at();
         if raw.size == 0 || !matches!(raw.file_type, FileType::File | FileType::Directory | FileType::Symlink)

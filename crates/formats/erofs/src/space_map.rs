@@ -1,23 +1,19 @@
-//! Ranges of an image and what claims them, for the space map and for the check: what may be
-//! shared, and by whom.
-//!
-//! Knows no structure of the format.
+//! Ranges of an image and their claims, for the space map and the check, with permitted sharing.
+//! Independent of the format.
 
 use packfs_format::{SpaceOwner, space_owners};
 use std::ops::Range;
 
-/// Permission of a range to have several owners.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Sharing {
-    /// Metadata: nothing else may lie there.
+    /// Metadata that must not overlap anything.
     Alone,
-    /// Metadata that is referred to from several places, each time as a whole.
+    /// Metadata with several references, each to the whole.
     Whole,
     /// Contents, which files may share in any way.
     Contents,
 }
 
-/// One claim.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Claim {
     pub(crate) range: Range<u64>,
@@ -25,12 +21,11 @@ pub(crate) struct Claim {
     pub(crate) owner: &'static str,
 }
 
-/// All claims on an image.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Claims(Vec<Claim>);
 
 impl Claims {
-    /// Adds a claim; one that goes on where the last one ended is joined to it.
+    /// Adds a claim, joined with the previous one if they are adjacent.
     pub(crate) fn add(&mut self, range: Range<u64>, sharing: Sharing, owner: &'static str) {
         if range.is_empty() {
             return;
@@ -49,7 +44,7 @@ impl Claims {
         self.0.sort_by_key(|claim| (claim.range.start, claim.sharing, claim.range.end));
     }
 
-    /// Pairs of sorted claims that must not overlap but do; each claim is told at most once.
+    /// Pairs of sorted claims that overlap without permission; each claim is reported at most once.
     pub(crate) fn overlaps(&self) -> impl Iterator<Item = (&Claim, &Claim)> {
         let mut metadata: Option<&Claim> = None;
         let mut contents: Option<&Claim> = None;
@@ -76,7 +71,6 @@ impl Claims {
         })
     }
 
-    /// The owners of `0..len`, from sorted claims.
     pub(crate) fn owners(&self, len: u64) -> Vec<SpaceOwner> {
         space_owners(self.0.iter().map(|claim| (claim.range.clone(), claim.owner)), len)
     }

@@ -1,21 +1,18 @@
-//! Hands the reader's answers out as a [`Volume`].
+//! The opened image as a [`Volume`].
 
-use crate::corruption::Corruption;
 use crate::kernel_reads::Reads;
 use crate::reader::Reader;
 use packfs_core::{Error, FileType, Image, Result, Xattrs};
 use packfs_format::{
-    AnyStored, Coding, DirCursor, DirEntry, Extent, Facts, Finding, Inode, InodeId, KernelReads, SpaceOwner,
-    Volume,
+    AnyStored, Caching, Check, Coding, DirCursor, DirEntry, Directories, Extent, Facts, FileDigests, Finding,
+    Health, Inode, InodeId, KernelReads, Space, SpaceOwner, Volume,
 };
 use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
 
-/// An opened EROFS image.
 pub(crate) struct ErofsVolume(Arc<Reader>);
 
 impl ErofsVolume {
-    /// Opens an image with its further devices, if they are given.
     pub(crate) fn open(image: Arc<dyn Image>, devices: Vec<Arc<dyn Image>>) -> Result<Self> {
         Ok(ErofsVolume(Arc::new(Reader::open(image, devices)?)))
     }
@@ -34,32 +31,6 @@ impl Volume for ErofsVolume {
         Ok(self.0.plain_inode(&self.0.raw_inode(id.0)?))
     }
 
-    fn lookup(&self, dir: InodeId, name: &[u8]) -> Result<Option<InodeId>> {
-        self.0.find_entry(dir, name)
-    }
-
-    fn read_dir(
-        &self,
-        dir: InodeId,
-        from: DirCursor,
-        visit: &mut dyn FnMut(DirEntry, DirCursor) -> ControlFlow<()>,
-    ) -> Result<()> {
-        self.0.each_entry(dir, from, visit)
-    }
-
-    fn is_sorted(&self) -> bool {
-        true
-    }
-
-    fn fault(&self) -> Option<Error> {
-        self.0.checksum_fault.map(Error::from)
-    }
-
-    fn whole_fault(&self, _checksum: bool) -> Result<Option<Error>> {
-        let fault = self.0.super_block_faults().into_iter().next();
-        Ok(fault.map(|fault| Error::corrupt("erofs image", format!("superblock: {fault}"))))
-    }
-
     fn read_link(&self, id: InodeId) -> Result<Vec<u8>> {
         self.0.link_target(id)
     }
@@ -69,16 +40,8 @@ impl Volume for ErofsVolume {
         let (xattrs, figures) = self.0.xattrs_of(&raw)?;
         match figures.unknown {
             0 => Ok(xattrs),
-            _ => Err(Corruption::Fault { place: raw.place, fault: "xattrs with an unknown prefix" }.into()),
+            _ => Err(raw.place.fault("xattrs with an unknown prefix")),
         }
-    }
-
-    fn records_digests(&self) -> bool {
-        self.0.digest_prefix().is_some()
-    }
-
-    fn recorded_digest(&self, id: InodeId) -> Result<Option<Vec<u8>>> {
-        self.0.digest_of(&self.0.raw_inode(id.0)?)
     }
 
     fn extents(
@@ -120,15 +83,6 @@ impl Volume for ErofsVolume {
         geometry.bytes_of(geometry.blocks).filter(|len| *len <= geometry.image_len)
     }
 
-    fn will_read_inodes(&self, ids: &[InodeId]) {
-        self.0.announce(ids);
-    }
-
-    fn keep_at_most(&self, len_max: usize) {
-        self.0.windows.keep_at_most(len_max);
-        self.0.decoded_blocks.clear();
-    }
-
     fn inode_count_hint(&self) -> u64 {
         self.0.geometry.super_block.inos.get()
     }
@@ -141,11 +95,74 @@ impl Volume for ErofsVolume {
         self.0.image_facts()
     }
 
+    fn health(&self) -> Option<&dyn Health> {
+        Some(self)
+    }
+
+    fn digests(&self) -> Option<&dyn FileDigests> {
+        self.0.digest_prefix().map(|_| self as _)
+    }
+
+    fn caching(&self) -> Option<&dyn Caching> {
+        Some(self)
+    }
+}
+
+impl Directories for ErofsVolume {
+    fn lookup(&self, dir: InodeId, name: &[u8]) -> Result<Option<InodeId>> {
+        self.0.find_entry(dir, name)
+    }
+
+    fn read_dir(
+        &self,
+        dir: InodeId,
+        from: DirCursor,
+        visit: &mut dyn FnMut(DirEntry, DirCursor) -> ControlFlow<()>,
+    ) -> Result<()> {
+        self.0.each_entry(dir, from, visit)
+    }
+
+    fn is_sorted(&self) -> bool {
+        true
+    }
+}
+
+impl Check for ErofsVolume {
+    fn check(&self, found: &mut dyn FnMut(Finding)) -> Result<()> {
+        self.0.check_all(found)
+    }
+}
+
+impl Space for ErofsVolume {
     fn space(&self) -> Result<Vec<SpaceOwner>> {
         self.0.space_owners()
     }
+}
 
-    fn check(&self, found: &mut dyn FnMut(Finding)) -> Result<()> {
-        self.0.check_all(found)
+impl Health for ErofsVolume {
+    fn fault(&self) -> Option<Error> {
+        self.0.checksum_fault.map(Error::from)
+    }
+
+    fn whole_fault(&self, _checksum: bool) -> Result<Option<Error>> {
+        let fault = self.0.super_block_faults().into_iter().next();
+        Ok(fault.map(|fault| Error::corrupt("erofs image", format!("superblock: {fault}"))))
+    }
+}
+
+impl FileDigests for ErofsVolume {
+    fn recorded_digest(&self, id: InodeId) -> Result<Option<Vec<u8>>> {
+        self.0.digest_of(&self.0.raw_inode(id.0)?)
+    }
+}
+
+impl Caching for ErofsVolume {
+    fn will_read_inodes(&self, ids: &[InodeId]) {
+        self.0.announce(ids);
+    }
+
+    fn keep_at_most(&self, len_max: usize) {
+        self.0.windows.keep_at_most(len_max);
+        self.0.decoded_blocks.clear();
     }
 }

@@ -4,36 +4,30 @@ use packfs_core::usize_of;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Bytes of a window.
 pub(crate) const WINDOW_LEN: u64 = 16 << 10;
-/// Most windows that are read at once.
 const RUN_MAX: u64 = 4;
-/// A window so many after the last one that was read goes on there.
+/// Largest gap between windows that still counts as sequential.
 const SKIP_MAX: u64 = 2;
-/// 64 sets of 4 windows of 16 KiB make 4 MiB.
+/// 64 sets of 4 windows of 16 KiB: 4 MiB.
 const SET_COUNT: u64 = 64;
 const SET_LEN: usize = 4;
 
-/// Bytes of a set.
 const SET_BYTES: u64 = SET_LEN as u64 * WINDOW_LEN;
 
-/// Windows that share a place, each with its number; the one used last stands last.
+/// Windows of one set, each with its number; the most recently used is the last.
 type Set = Vec<(u64, Arc<Vec<u8>>)>;
 
-/// Windows by number.
 pub(crate) struct Windows {
     sets: Vec<Mutex<Set>>,
-    /// Sets in use.
+    /// Number of sets in use.
     set_count: AtomicU64,
     walk: Mutex<Walk>,
 }
 
-/// End of the last sequential read.
+/// State of sequential reading.
 #[derive(Default)]
 struct Walk {
-    /// The number after the last window.
     next: u64,
-    /// Number of windows of the last read.
     run: u64,
 }
 
@@ -55,7 +49,7 @@ impl Default for Windows {
 }
 
 impl Windows {
-    /// Drops all windows, and keeps about so many bytes of them from now on.
+    /// Drops all windows, and bounds the cache to about `len_max` bytes.
     pub(crate) fn keep_at_most(&self, len_max: usize) {
         let count = len_max as u64 / SET_BYTES;
         self.set_count.store(count.clamp(1, SET_COUNT), Ordering::Relaxed);

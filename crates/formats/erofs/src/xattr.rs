@@ -1,10 +1,10 @@
 //! Extended attributes: after the inode, shared, and with long prefixes.
 //!
 //! Owns prefixes and limits. Invariant: the attributes of an inode never take more memory than 64
-//! KiB of names and 64 MiB of values, whatever the image says. Attributes with a prefix that this
-//! version of the format does not know are passed over, as the kernel does.
+//! KiB of names and 64 MiB of values. Attributes with an unknown prefix are skipped, as by the
+//! kernel.
 
-use crate::corruption::{Allowed, Corruption, Place};
+use crate::corruption::{Allowed, Place};
 use crate::disk::*;
 use crate::figures::nth_at;
 use crate::raw::{LongPrefix, RawInode};
@@ -13,45 +13,42 @@ use packfs_core::{Result, Xattrs, len_of, usize_of};
 use std::mem::size_of;
 use zerocopy::little_endian::U32;
 
-/// Longest full name, in bytes (`XATTR_NAME_MAX` in the kernel's `limits.h`).
+/// Longest full name (`XATTR_NAME_MAX` of Linux's `limits.h`).
 const NAME_LEN_MAX: usize = 255;
-/// Longest stored form of a long prefix: the number of a short prefix, then a name.
+/// Longest stored form of a long prefix: number of a short prefix, then a name.
 const PREFIX_LEN_MAX: u64 = EROFS_NAME_LEN as u64 + 1;
-/// Most bytes of names, each with its NUL, that one inode's attributes may have (`XATTR_LIST_MAX`).
+/// Limit of an inode's names, each with its NUL (`XATTR_LIST_MAX`).
 const NAMES_LEN_MAX: usize = 65_536;
-/// Most bytes of values that one inode's attributes may have. No kernel sets this limit; it keeps
-/// shared values from filling memory.
+/// Limit of an inode's values. Kernels have no such limit; it keeps shared values from exhausting
+/// memory.
 const VALUES_LEN_MAX: usize = 64 << 20;
 
-/// Bytes of the id of a shared attribute.
 const SHARED_ID_LEN: u64 = size_of::<U32>() as u64;
 
-/// Values read of one inode's attributes besides the attributes themselves.
+/// Fields read along with an inode's attributes.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct XattrFigures {
     /// Ids of shared attributes, in order.
     pub(crate) shared: Vec<u32>,
-    /// Bits that are clear in the name filter where a name may be.
+    /// Clear bits of the name filter, which permit a name.
     pub(crate) filter: u32,
-    /// Bits that have to be clear.
+    /// Bits that must be clear.
     pub(crate) filter_needed: u32,
-    /// Attributes with an unknown prefix.
+    /// Number of attributes with an unknown prefix.
     pub(crate) unknown: u32,
 }
 
-/// One attribute as it is stored.
 struct Stored {
     entry: XattrEntry,
     /// Name without prefix.
     suffix: Vec<u8>,
-    /// Start of the value.
     value_at: u64,
-    /// Bytes of all of it, padding included.
+    /// Length with padding.
     len: u64,
 }
 
 impl Stored {
-    /// Returns true for the place of an attribute that mkfs.erofs `--ovlfs-strip` removed: without
+    /// True for the remainder of an attribute that mkfs.erofs `--ovlfs-strip` removed: without
     /// namespace, name, and value. Linux does not show it.
     fn is_emptied(&self) -> bool {
         let XattrEntry { e_name_len, e_name_index, e_value_size } = self.entry;
@@ -59,25 +56,23 @@ impl Stored {
     }
 }
 
-/// The prefix of that number.
 fn short_prefix(index: u8) -> Option<&'static [u8]> {
     XATTR_PREFIXES.iter().find(|(number, _)| *number == index).map(|(_, prefix)| *prefix)
 }
 
-/// The bit of a name filter that a name, without its short prefix, clears.
+/// Returns the bit of a name filter that a name, without its short prefix, clears.
 pub(crate) fn filter_bit(base_index: u8, name: &[u8]) -> u32 {
     let seed = EROFS_XATTR_FILTER_SEED.wrapping_add(u32::from(base_index));
     1 << (xxhash_rust::xxh32::xxh32(name, seed) % EROFS_XATTR_FILTER_BITS)
 }
 
 impl Reader {
-    /// The attributes of an inode.
     pub(crate) fn xattrs_of(&self, raw: &RawInode) -> Result<(Xattrs, XattrFigures)> {
         let set = self.filled(raw, Set::default())?;
         Ok((set.xattrs, set.figures))
     }
 
-    /// Returns the long prefix that the image marks as the whole name of digests of files, if its
+    /// Returns the long prefix that the image marks as the complete name of file digests, if its
     /// namespace is known.
     pub(crate) fn digest_prefix(&self) -> Option<&LongPrefix> {
         let marked = self.geometry.has_compat(EROFS_FEATURE_COMPAT_ISHARE_XATTRS);
@@ -86,7 +81,6 @@ impl Reader {
         prefix.filter(|prefix| prefix.base_index == 0 || short_prefix(prefix.base_index).is_some())
     }
 
-    /// Returns the value of the attribute that the image marks as the digest of a file.
     pub(crate) fn digest_of(&self, raw: &RawInode) -> Result<Option<Vec<u8>>> {
         let Some(prefix) = self.digest_prefix() else { return Ok(None) };
         let hidden_name = (prefix.base_index == 0).then(|| prefix.infix.clone());
@@ -109,8 +103,7 @@ impl Reader {
         let end = raw.tail_at();
         let shared_max = len_of(&(shared_at..end)) / SHARED_ID_LEN;
         if shared_count > shared_max {
-            let (figure, allowed) = ("shared xattr count", Allowed::AtMost(shared_max));
-            return Err(Corruption::Figure { place, figure, found: shared_count, allowed }.into());
+            return Err(place.figure("shared xattr count", shared_count, Allowed::AtMost(shared_max)));
         }
         set.figures.filter = head.h_name_filter.get();
         for index in 0..shared_count {
@@ -122,7 +115,7 @@ impl Reader {
             let stored = self.stored_xattr(at, place)?;
             at = at.saturating_add(stored.len);
             if at > end {
-                return Err(Corruption::Fault { place, fault: "an xattr longer than their room" }.into());
+                return Err(place.fault("an xattr longer than their room"));
             }
             self.add(&mut set, &stored, place)?;
         }
@@ -135,7 +128,6 @@ impl Reader {
         Ok(set)
     }
 
-    /// Returns the address and length of a shared attribute.
     pub(crate) fn shared_xattr(&self, id: u32) -> Result<(u64, u64)> {
         let (at, place) = self.shared_xattr_at(id)?;
         Ok((at, self.stored_xattr(at, place)?.len))
@@ -148,10 +140,8 @@ impl Reader {
                 metabox.start.saturating_add(within)
             }
             _ if within >= self.geometry.image_len => {
-                let (place, end) = (Place::at("shared xattr", within), self.geometry.image_len);
-                return Err(
-                    Corruption::Outside { place, what: "the image", start: within, len: 4, end }.into()
-                );
+                let place = Place::at("shared xattr", within);
+                return Err(place.outside("the image", within, 4, self.geometry.image_len));
             }
             _ => within,
         };
@@ -193,27 +183,29 @@ impl Reader {
         let own = [infix, &*stored.suffix].concat();
         set.figures.filter_needed |= filter_bit(base, &own);
         let name = [prefix, &*own].concat();
-        let fault = match () {
-            // The names of ACLs are all prefix.
-            () if own.is_empty() && prefix.ends_with(b".") => Some("an xattr with an empty name"),
-            () if own.contains(&0) => Some("an xattr with a NUL byte in its name"),
-            () if name.len() > NAME_LEN_MAX => Some("an xattr with a name longer than 255 bytes"),
-            () => None,
+        let fault = if own.is_empty() && prefix.ends_with(b".") {
+            // Names of ACLs consist of a prefix only.
+            Some("an xattr with an empty name")
+        } else if own.contains(&0) {
+            Some("an xattr with a NUL byte in its name")
+        } else if name.len() > NAME_LEN_MAX {
+            Some("an xattr with a name longer than 255 bytes")
+        } else {
+            None
         };
         if let Some(fault) = fault {
-            return Err(Corruption::Fault { place, fault }.into());
+            return Err(place.fault(fault));
         }
         let mut value = vec![0; usize::from(stored.entry.e_value_size.get())];
         set.names_len = set.names_len.saturating_add(name.len()).saturating_add(1);
         set.values_len = set.values_len.saturating_add(value.len());
         if set.names_len > NAMES_LEN_MAX || set.values_len > VALUES_LEN_MAX {
-            return Err(Corruption::Fault { place, fault: "more xattrs than an inode can have" }.into());
+            return Err(place.fault("more xattrs than an inode can have"));
         }
         self.read_metadata(stored.value_at, &mut value, place)?;
-        // Kernels look at those after the inode first, so the first of a name is the one that
-        // counts.
+        // Kernels search those after the inode first, so the first of a name prevails.
         if set.xattrs.contains_key(&name) {
-            return Err(Corruption::Fault { place, fault: "two xattrs of one name" }.into());
+            return Err(place.fault("two xattrs of one name"));
         }
         set.xattrs.insert(name, value);
         Ok(())
@@ -237,15 +229,15 @@ impl Reader {
         if count == 0 || !self.geometry.has(EROFS_FEATURE_INCOMPAT_XATTR_PREFIXES) {
             return Ok(prefixes);
         }
-        let holder = match self.geometry.has_compat(EROFS_FEATURE_COMPAT_PLAIN_XATTR_PFX) {
-            true => None,
-            false => self.metabox.as_ref().map(|metabox| &metabox.inode).or(self.packed.as_ref()),
+        let holder = if self.geometry.has_compat(EROFS_FEATURE_COMPAT_PLAIN_XATTR_PFX) {
+            None
+        } else {
+            self.metabox.as_ref().map(|metabox| &metabox.inode).or(self.packed.as_ref())
         };
         let place = Place::at("long xattr prefix", at);
         let read = |at: u64, out: &mut [u8]| match holder {
             Some(raw) if at.saturating_add(out.len() as u64) > raw.size => {
-                let (what, len, end) = ("what holds it", out.len() as u64, raw.size);
-                Err(Corruption::Outside { place, what, start: at, len, end }.into())
+                Err(place.outside("the inode that contains it", at, out.len() as u64, raw.size))
             }
             Some(raw) => self.read_content(raw, at, out),
             None => self.read_metadata(at, out, place),
@@ -256,8 +248,7 @@ impl Reader {
             read(at, &mut head)?;
             let len = u64::from(u16::from_le_bytes(head));
             if !(1..=PREFIX_LEN_MAX).contains(&len) {
-                let (figure, allowed) = ("length", Allowed::Between(1, PREFIX_LEN_MAX));
-                return Err(Corruption::Figure { place, figure, found: len, allowed }.into());
+                return Err(place.figure("length", len, Allowed::Between(1, PREFIX_LEN_MAX)));
             }
             let mut bytes = vec![0; usize_of(len)];
             at = at.saturating_add(head.len() as u64);
@@ -269,7 +260,7 @@ impl Reader {
         Ok(prefixes)
     }
 
-    /// Returns the range of the long prefixes in the image, if they are stored there uncompressed.
+    /// Returns the range of the long prefixes in the image, if stored there uncompressed.
     pub(crate) fn plain_prefixes(&self) -> Option<std::ops::Range<u64>> {
         let plain = self.geometry.has_compat(EROFS_FEATURE_COMPAT_PLAIN_XATTR_PFX)
             || self.metabox.is_none() && self.packed.is_none();
@@ -277,11 +268,12 @@ impl Reader {
             return None;
         }
         let start = u64::from(self.geometry.super_block.xattr_prefix_start.get()) << 2;
-        let end = self.prefixes.iter().fold(start, |end, prefix| {
-            // Each with its length of 2 bytes and the number of the short prefix.
+        let mut end = start;
+        for prefix in &self.prefixes {
+            // Each has a length of 2 bytes and the number of the short prefix.
             let infix_at = end.next_multiple_of(XATTR_ALIGN).saturating_add(3);
-            infix_at.saturating_add(prefix.infix.len() as u64)
-        });
+            end = infix_at.saturating_add(prefix.infix.len() as u64);
+        }
         Some(start..end)
     }
 }
@@ -292,8 +284,8 @@ struct Set {
     figures: XattrFigures,
     names_len: usize,
     values_len: usize,
-    /// Name outside of all namespaces that is wanted.
+    /// Wanted name outside of all namespaces.
     hidden_name: Option<Vec<u8>>,
-    /// Value of the attribute of that name.
+    /// Its value.
     hidden: Option<Vec<u8>>,
 }

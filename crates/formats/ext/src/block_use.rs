@@ -6,23 +6,20 @@ use packfs_core::{range_at, usize_of};
 use std::collections::HashMap;
 use std::ops::Range;
 
-/// Words of bits that are kept together.
+/// Words of a part of the bitmap, which is allocated when a block in it is claimed.
 const PART_WORDS: u64 = 64;
-/// Times that all blocks may be claimed before claims are no longer looked at.
+/// Times that all blocks may be claimed before further claims are ignored.
 const CLAIMS_MAX: u64 = 64;
 
-/// Bits of blocks; parts without a block in use have none.
 pub(crate) struct BlockUse {
     parts: HashMap<u64, Box<[u64]>>,
-    /// End of the blocks that the image has; what lies behind is not kept.
+    /// End of the image in blocks; later blocks are not recorded.
     end: u64,
-    /// Blocks that may still be claimed: an image may claim each of its blocks very often.
+    /// Remaining budget of claims: an image may claim each of its blocks very often.
     left: u64,
-    /// Set if files may share blocks.
     pub(crate) is_shared: bool,
 }
 
-/// Blocks that were claimed before.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Again {
     pub(crate) count: u64,
@@ -40,14 +37,14 @@ impl BlockUse {
         BlockUse { parts: HashMap::new(), end, left: end.saturating_mul(CLAIMS_MAX), is_shared }
     }
 
-    /// Marks blocks; returns those that were marked.
+    /// Marks blocks; returns those that were already marked.
     pub(crate) fn claim(&mut self, block: u64, count: u64) -> Again {
         let range = range_at(block, count);
         let range = range.start..range.end.min(self.end);
         let mut again = Again::default();
         match self.left.checked_sub(packfs_core::len_of(&range)) {
             Some(left) => self.left = left,
-            // All blocks are marked many times over by now.
+            // The budget is spent: all blocks are marked many times over.
             None => {
                 self.left = 0;
                 return Again { count, first: Some(block) };
@@ -68,12 +65,11 @@ impl BlockUse {
         again
     }
 
-    /// Returns true if blocks were claimed so often that some claims were not looked at.
+    /// True if claims were ignored because the budget was spent.
     pub(crate) fn is_over(&self) -> bool {
         self.left == 0 && self.end > 0
     }
 
-    /// Returns true if any of some blocks is marked.
     pub(crate) fn is_any_used(&self, range: Range<u64>) -> bool {
         let mut words = words_of(range).peekable();
         while let Some((word, mask)) = words.next() {
@@ -83,7 +79,7 @@ impl BlockUse {
                     return true;
                 }
                 Some(_) => {}
-                // None of the part is.
+                // No block of the part is marked.
                 None => while words.next_if(|(word, _)| word / PART_WORDS == part).is_some() {},
             }
         }
@@ -91,7 +87,6 @@ impl BlockUse {
     }
 }
 
-/// Returns the words that hold the bits of blocks, and those bits.
 fn words_of(range: Range<u64>) -> impl Iterator<Item = (u64, u64)> {
     let last = if range.is_empty() { 0 } else { range.end.div_ceil(64) };
     (range.start / 64..last).map(move |word| {

@@ -1,13 +1,11 @@
-//! Faults of an image and their messages: place, value found, values allowed.
+//! Faults of an image and their messages: offset, value found, values allowed.
 
 use packfs_format::{TRUNCATED, faults};
 
-/// Hint for a journal that cannot be replayed.
 pub(crate) const READ_WITHOUT: &str =
     "--ignore-log (or --no-journal) reads the image as it is, without the changes in the journal";
 
 faults! {
-    /// Faults of an image; `found` is the value that it stores.
     pub(crate) enum Corruption in "ext4 image" {}
 
     Short { len: u64, min: u64 } = "{len} bytes, at least {min} needed" => hint TRUNCATED;

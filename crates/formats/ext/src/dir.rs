@@ -1,34 +1,34 @@
-//! Directories: blocks of entries, walked in the order in which they are stored.
+//! Directories: blocks of entries, visited in stored order.
 //!
-//! Blocks of a hash tree look like unused entries, so that each name is met once. Invariant: an
-//! entry ends after it starts, so every listing ends.
+//! Blocks of a hash tree look like unused entries, so each name occurs once. Invariant: an entry
+//! ends after its start, so every listing ends.
 
-use crate::bytes::{field, le16, le32, u8_at};
 use crate::corruption::Corruption;
-use crate::disk::entry_type;
+use crate::disk::{DirEntry2, DirEntryTail, DxCountlimit, DxEntry, DxRootInfo, DxTail};
 use crate::features::{DIR_INDEX, DIRDATA, FILETYPE};
 use crate::inode::{BLOCK_FIELD_AT, ENCRYPTED, INDEXED, INLINE, RawInode};
 use crate::reader::Reader;
 use crate::run::Run;
 use crate::sums::Mismatch;
+use crate::super_block::entry_type;
 use packfs_core::{Error, FileType, Name, Result};
-use packfs_format::{DirCursor, DirEntry, InodeId, crc32c};
+use packfs_format::{DirCursor, DirEntry, InodeId, crc32c, structure};
 use std::ops::ControlFlow;
+use zerocopy::IntoBytes;
 
-/// Bytes of an entry before its name.
-const HEAD_LEN: usize = 8;
-/// Bytes of the shortest entry.
+const HEAD_LEN: usize = size_of::<DirEntry2>();
+/// Length of a hash tree's root before its rows: two entries of 12 bytes, and a description.
+const ROOT_LEN: usize = 24 + size_of::<DxRootInfo>();
 const ENTRY_LEN_MIN: usize = 12;
-/// Bytes at the end of a block that hold its checksum.
-const TAIL_LEN: usize = 12;
-/// First word of them behind the inode: length 12, no name, type 0xde.
-const TAIL_WORD: u32 = 0xde00_000c;
-/// Bytes of an inline directory before its first entry: the parent.
+const TAIL_LEN: usize = size_of::<DirEntryTail>();
+/// File type of the checksum at the end of a block, which has the form of an unused entry.
+const TAIL_TYPE: u8 = 0xde;
+/// Length of the parent's number at the start of an inline directory.
 const PARENT_LEN: usize = 4;
-/// Bytes of a block whose entries may be too long for their field.
+/// Block length at which `rec_len` may overflow, so that special values are used.
 const LONG_BLOCK_LEN: usize = 1 << 16;
 
-/// An entry as it is stored, `.` and `..` included; of inode 0 if it is not used.
+/// A stored entry, including `.` and `..`; its inode is 0 if it is not used.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RawEntry<'a> {
     pub(crate) inode: u32,
@@ -36,22 +36,18 @@ pub(crate) struct RawEntry<'a> {
     pub(crate) file_type: Option<FileType>,
     /// Offset in the image.
     pub(crate) place: u64,
-    /// Offset in the directory.
     pub(crate) at: u64,
-    /// Offset of the next one in the directory.
     pub(crate) next: u64,
-    /// Entries before it in its block.
+    /// Number of entries before it in its block.
     pub(crate) index: usize,
 }
 
-/// Bytes that entries fill.
 struct Entries<'a> {
     reader: &'a Reader,
     dir: u32,
     bytes: &'a [u8],
     /// Offset of the bytes in the image.
     place: u64,
-    /// Offset of the bytes in the directory.
     start: u64,
     at: usize,
     index: usize,
@@ -60,21 +56,19 @@ struct Entries<'a> {
 impl<'a> Entries<'a> {
     fn entry(&self) -> Result<RawEntry<'a>, &'static str> {
         let bytes = self.bytes.get(self.at..).unwrap_or_default();
-        let len = match le16(bytes, 4) {
+        let head: DirEntry2 = structure(bytes, 0).ok_or("its length is invalid, or exceeds its block")?;
+        let len = match head.rec_len.get() {
             0 | 0xffff if self.bytes.len() == LONG_BLOCK_LEN => LONG_BLOCK_LEN,
             len => usize::from(len),
         };
         if len < ENTRY_LEN_MIN || len % 4 != 0 || len > bytes.len() {
-            return Err("its length is none, or reaches beyond its block");
+            return Err("its length is invalid, or exceeds its block");
         }
         let features = self.reader.super_block.features;
-        let file_type = match features.needs(FILETYPE) {
-            true => u8_at(bytes, 7),
-            false => 0,
-        };
-        // The next byte was a part of it once; Linux ignores it.
-        let name_end = usize::from(u8_at(bytes, 6)).saturating_add(HEAD_LEN);
-        let inode = le32(bytes, 0);
+        let file_type = if features.needs(FILETYPE) { head.file_type } else { 0 };
+        // `file_type` once was the high byte of the name length; Linux ignores it.
+        let name_end = usize::from(head.name_len).saturating_add(HEAD_LEN);
+        let inode = head.inode.get();
         let name = bytes.get(HEAD_LEN..name_end).filter(|_| name_end <= len).unwrap_or_default();
         if name.is_empty() && inode != 0 {
             return Err("its name is empty, or reaches beyond the entry");
@@ -92,7 +86,7 @@ impl<'a> Entries<'a> {
         })
     }
 
-    /// Calls `visit` for each entry; those behind a damaged one are lost.
+    /// Calls `visit` for each entry; entries after a damaged one are lost.
     fn each(mut self, visit: &mut dyn FnMut(RawEntry<'_>) -> ControlFlow<()>) -> Result<ControlFlow<()>> {
         while self.at < self.bytes.len() {
             let entry = self.entry().map_err(|fault| {
@@ -109,7 +103,6 @@ impl<'a> Entries<'a> {
     }
 }
 
-/// The first of several errors.
 #[derive(Default)]
 struct FirstError(Option<Error>);
 
@@ -124,17 +117,17 @@ impl FirstError {
 }
 
 impl Reader {
-    /// Reads the inode of a directory.
     pub(crate) fn dir(&self, number: u64) -> Result<RawInode> {
         let raw = self.named_inode(number)?;
-        match raw.is_dir() {
-            true => Ok(raw),
-            false => Err(Corruption::Kind { inode: raw.number, wanted: "directory" }.into()),
+        if raw.is_dir() {
+            Ok(raw)
+        } else {
+            Err(Corruption::Kind { inode: raw.number, wanted: "directory" }.into())
         }
     }
 
-    /// Calls `visit` for each entry of the blocks of a directory that hold offsets after `from`. A
-    /// damaged block is passed over, and told of at the end.
+    /// Calls `visit` for each entry in blocks that end after offset `from`. Damaged blocks are
+    /// skipped, and the first error is returned at the end.
     pub(crate) fn raw_entries(
         &self,
         dir: &RawInode,
@@ -148,7 +141,7 @@ impl Reader {
         }
     }
 
-    /// Calls `visit` as [`Reader::raw_entries`] does, and `damaged` for each error.
+    /// Like [`Reader::raw_entries`], and calls `damaged` for each error.
     pub(crate) fn entries_and_damage(
         &self,
         dir: &RawInode,
@@ -169,7 +162,8 @@ impl Reader {
         let walked = self.runs(dir, first..end, &mut |run| {
             for (number, block) in blocks_within(run, first, end) {
                 let listed = self.dir_block(dir, number, block).and_then(|bytes| {
-                    let (place, start) = (self.super_block.offset(block), number.saturating_mul(block_len));
+                    let place = self.super_block.offset(block);
+                    let start = number.saturating_mul(block_len);
                     let entries = self.entries(dir, &bytes, place, start);
                     entries.each(visit)
                 });
@@ -193,7 +187,7 @@ impl Reader {
         Entries { reader: self, dir: dir.number, bytes, place, start, at: 0, index: 0 }
     }
 
-    /// Walks entries in the inode: behind the number of the parent, and in an attribute.
+    /// Visits entries in the inode: after the parent's number, and in an attribute.
     fn inline_entries(
         &self,
         dir: &RawInode,
@@ -217,7 +211,6 @@ impl Reader {
         self.entries(dir, rest, place, start).each(visit)
     }
 
-    /// Reads a block of a directory, verified.
     pub(crate) fn dir_block(&self, dir: &RawInode, number: u64, block: u64) -> Result<Box<[u8]>> {
         let bytes = self.block(block)?;
         if !self.sums.all {
@@ -225,13 +218,15 @@ impl Reader {
         }
         let inode = dir.number;
         let is_indexed = dir.has(INDEXED) && self.super_block.features.has(DIR_INDEX);
-        let fills = usize::from(le16(&bytes, 4));
-        let is_node = le32(&bytes, 0) == 0
+        let head: DirEntry2 = structure(&bytes, 0).ok_or(Corruption::DirTail { inode, block })?;
+        let fills = usize::from(head.rec_len.get());
+        let is_node = head.inode.get() == 0
             && (fills == bytes.len() || bytes.len() == LONG_BLOCK_LEN && matches!(fills, 0 | 0xffff));
         let seed = self.sums.inode_seed(inode, dir.generation());
-        let sum = match is_indexed && (number == 0 || is_node) {
-            true => index_sum(seed, &bytes, number == 0),
-            false => leaf_sum(seed, &bytes),
+        let sum = if is_indexed && (number == 0 || is_node) {
+            index_sum(seed, &bytes, number == 0)
+        } else {
+            leaf_sum(seed, &bytes)
         };
         let (found, wanted) = sum.ok_or(Corruption::DirTail { inode, block })?;
         match Mismatch::of(found, wanted) {
@@ -242,7 +237,7 @@ impl Reader {
         }
     }
 
-    /// Implements [`packfs_format::Volume::read_dir`]. A cursor is the offset of the next entry.
+    /// A cursor is the offset of the next entry.
     pub(crate) fn each_entry(
         &self,
         dir: &RawInode,
@@ -255,9 +250,10 @@ impl Reader {
         let mut damage = FirstError::default();
         let mut is_over = false;
         let patch = self.patches.dir(dir.number);
-        let walked = match patch.is_some_and(|patch| patch.is_new) {
-            true => Ok(()),
-            false => self.raw_entries(dir, from.0, &mut |entry| {
+        let walked = if patch.is_some_and(|patch| patch.is_new) {
+            Ok(())
+        } else {
+            self.raw_entries(dir, from.0, &mut |entry| {
                 let is_removed = patch.is_some_and(|patch| patch.removed.contains(entry.name));
                 if entry.at < from.0 || entry.inode == 0 || is_dots(dir, &entry) || is_removed {
                     return ControlFlow::Continue(());
@@ -269,7 +265,7 @@ impl Reader {
                 let found = self.entry_of(entry.name, entry.inode, entry.file_type);
                 is_over = visit(found, DirCursor(entry.next)).is_break();
                 if is_over { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-            }),
+            })
         };
         let end = dir.len(&self.super_block).saturating_add(u64::from(u16::MAX));
         for (at, (name, inode)) in (end..).zip(patch.into_iter().flat_map(|patch| &patch.added)) {
@@ -286,7 +282,7 @@ impl Reader {
         damage.end()
     }
 
-    /// Makes an entry; the type comes from the inode if the entry has none.
+    /// Returns an entry; the type is read from the inode if the entry does not store it.
     fn entry_of(&self, name: &[u8], inode: u32, file_type: Option<FileType>) -> DirEntry {
         let id = u64::from(inode);
         let file_type = file_type.or_else(|| self.raw_inode(id).ok().and_then(|raw| raw.file_type()));
@@ -294,8 +290,7 @@ impl Reader {
     }
 }
 
-/// Returns true for `.` and `..` where they have to stand: anywhere else, a damaged name may hide a
-/// file.
+/// True for `.` and `..` at their proper offsets: elsewhere, a damaged name may hide a file.
 fn is_dots(dir: &RawInode, entry: &RawEntry<'_>) -> bool {
     let is_start = entry.at <= u64::from(u8::MAX) && !dir.has(INLINE);
     match entry.index {
@@ -305,8 +300,9 @@ fn is_dots(dir: &RawInode, entry: &RawEntry<'_>) -> bool {
     }
 }
 
-/// Returns the blocks of a run that lie within a range of a directory, a link, or an attribute:
-/// their numbers there and on disk. Linux reads unwritten ones, too, unlike those of files.
+/// Returns the blocks of a run within a range of a directory, a link, or an attribute: their
+/// indexes there and their addresses. Linux reads their unwritten blocks, too, unlike those of
+/// files.
 pub(crate) fn blocks_within(run: Run, first: u64, end: u64) -> impl Iterator<Item = (u64, u64)> {
     let start = run.first.max(first);
     let end = run.first.saturating_add(run.count).min(end);
@@ -315,28 +311,32 @@ pub(crate) fn blocks_within(run: Run, first: u64, end: u64) -> impl Iterator<Ite
     (0..count).map(move |index| (start.saturating_add(index), block.saturating_add(index)))
 }
 
-/// Refuses an encrypted file.
 pub(crate) fn encrypted(inode: u32, what: &str) -> Error {
     let error = Error::unsupported("ext4 image", format_args!("inode {inode}: encrypted {what} need a key"));
     error.hint("mount the image, unlock it with fscrypt, and pack the mount point")
 }
 
-/// Returns the stored and the computed sum of a block of entries.
+/// Returns the stored and the computed checksum of a block of entries.
 fn leaf_sum(seed: u32, bytes: &[u8]) -> Option<(u32, u32)> {
     let (entries, tail) = bytes.split_at_checked(bytes.len().checked_sub(TAIL_LEN)?)?;
-    let is_tail = le32(tail, 0) == 0 && le32(tail, 4) == TAIL_WORD;
-    is_tail.then(|| (le32(tail, 8), crc32c(seed, entries)))
+    let tail: DirEntryTail = structure(tail, 0)?;
+    let wanted = DirEntryTail {
+        det_rec_len: u16::try_from(TAIL_LEN).ok()?.into(),
+        det_reserved_ft: TAIL_TYPE,
+        det_checksum: tail.det_checksum,
+        ..DirEntryTail::default()
+    };
+    (tail == wanted).then(|| (tail.det_checksum.get(), crc32c(seed, entries)))
 }
 
-/// Returns the stored and the computed sum of a block of the hash tree.
+/// Returns the stored and the computed checksum of a block of the hash tree.
 fn index_sum(seed: u32, bytes: &[u8], is_root: bool) -> Option<(u32, u32)> {
-    let counts_at = if is_root { 0x20 } else { 8 };
-    let [limit, count] = [0, 2].map(|at| usize::from(le16(bytes, usize::saturating_add(counts_at, at))));
-    let end = |rows: usize| rows.saturating_mul(8).saturating_add(counts_at);
-    let tail = bytes.get(end(limit)..end(limit.saturating_add(1)))?;
-    if count > limit {
-        return None;
-    }
-    let sum = crc32c(crc32c(seed, field(bytes, 0, end(count))), field(tail, 0, 4));
-    Some((le32(tail, 4), crc32c(sum, &[0; 4])))
+    let counts_at = if is_root { ROOT_LEN } else { HEAD_LEN };
+    let limits: DxCountlimit = structure(bytes, counts_at)?;
+    let [limit, count] = [limits.limit, limits.count].map(|figure| usize::from(figure.get()));
+    let end = |rows: usize| rows.saturating_mul(size_of::<DxEntry>()).saturating_add(counts_at);
+    let tail: DxTail = structure(bytes, end(limit))?;
+    let rows = bytes.get(..end(count)).filter(|_| count <= limit)?;
+    let tail_without_sum = DxTail { dt_checksum: 0.into(), ..tail };
+    Some((tail.dt_checksum.get(), crc32c(crc32c(seed, rows), tail_without_sum.as_bytes())))
 }

@@ -1,33 +1,34 @@
 //! Facts of an image, as `info` prints them.
 
-use crate::bytes::{le16, le32, le64, u8_at};
-use crate::disk::{STATE_CLEAN, STATE_ERRORS, uuid_text};
 use crate::features::{BIGALLOC, HAS_JOURNAL, RECOVER};
+use crate::super_block::{STATE_CLEAN, STATE_ERRORS, uuid_text};
 use crate::volume::ExtVolume;
 use packfs_core::escaped;
 use packfs_format::{FactValue, Facts};
 
 impl ExtVolume {
-    /// Returns the time the filesystem was made, seconds since 1970; `None` if it is not recorded.
     pub(crate) fn time_made(&self) -> Option<i64> {
-        let raw = &*self.reader.super_block.raw;
-        let seconds = i64::from(le32(raw, 0x108)) | i64::from(u8_at(raw, 0x276)) << 32;
+        let raw = &self.reader.super_block.raw;
+        let seconds = i64::from(raw.s_mkfs_time.get()) | i64::from(raw.s_mkfs_time_hi) << 32;
         (seconds != 0).then_some(seconds)
     }
 
     /// Implements [`packfs_format::Volume::facts`].
     pub(crate) fn all_facts(&self) -> Facts {
         let super_block = &self.reader.super_block;
-        let (raw, features) = (&*super_block.raw, super_block.features);
+        let (raw, features) = (&super_block.raw, super_block.features);
         let mut facts = Facts::default();
         let text = |text: &str| FactValue::Text(text.to_owned());
-        let name = |at, len| FactValue::Text(escaped(super_block.text(at, len)).to_string());
+        let name = |bytes: &[u8]| {
+            let name = bytes.split(|byte| *byte == 0).next().unwrap_or_default();
+            FactValue::Text(escaped(name).to_string())
+        };
         facts.push("format", "Format", text(crate::INFO.name));
         facts.push("version", "Version", text(features.version()));
         facts.push("codec", "Codec", text("none"));
-        facts.push("label", "Label", name(0x78, 16));
+        facts.push("label", "Label", name(&raw.s_volume_name));
         facts.push("uuid", "UUID", FactValue::Text(uuid_text(super_block.uuid())));
-        facts.push("mounted_at", "Last mounted at", name(0x88, 64));
+        facts.push("mounted_at", "Last mounted at", name(&raw.s_last_mounted));
         if let Some(time) = self.time_made() {
             facts.push("made_at", "Made at", FactValue::Time(time));
         }
@@ -38,16 +39,16 @@ impl ExtVolume {
         }
         facts.push("inode_len", "Inode size", FactValue::Bytes(super_block.inode_len as u64));
         facts.push("inodes", "Inodes", FactValue::Count(u64::from(super_block.inode_count)));
-        facts.push("free_inodes", "Free inodes", FactValue::Count(u64::from(le32(raw, 0x10))));
+        facts.push("free_inodes", "Free inodes", FactValue::Count(u64::from(raw.s_free_inodes_count.get())));
         facts.push("groups", "Block groups", FactValue::Count(u64::from(super_block.group_count)));
         facts.push("image_len", "Image length", FactValue::Bytes(self.reader.image.len()));
         let len = super_block.offset(super_block.block_count);
         facts.push("filesystem_len", "Filesystem length", FactValue::Bytes(len));
         let free = super_block.free_blocks();
         facts.push("free_len", "Free", FactValue::Bytes(super_block.offset(free)));
-        let written = le64(raw, 0x178).saturating_mul(1024);
+        let written = raw.s_kbytes_written.get().saturating_mul(1024);
         facts.push("written_len", "Written in its life", FactValue::Bytes(written));
-        facts.push("state", "State", FactValue::List(self.state_words(le16(raw, 0x3a))));
+        facts.push("state", "State", FactValue::List(self.state_words(raw.s_state.get())));
         facts.push("journal", "Journal", text(self.journal_word()));
         facts.push("checksums", "Checksums", text(self.sums_word()));
         facts.push("features", "Features", FactValue::List(features.names()));
@@ -66,7 +67,7 @@ impl ExtVolume {
         if !super_block.features.has(HAS_JOURNAL) {
             return "none";
         }
-        match (le32(&super_block.raw, 0xe0), self.replayed.is_some()) {
+        match (super_block.raw.s_journal_inum.get(), self.replayed.is_some()) {
             (0, false) => "external",
             (0, true) => "external, replayed in memory",
             (_, false) => "internal",

@@ -1,8 +1,8 @@
-//! Features of a filesystem, by the names that e2fsprogs prints.
+//! Features of a filesystem, named as by e2fsprogs.
 
 use packfs_core::{Error, Result};
 
-/// A feature: its bit and its name.
+/// Bit and name.
 type Row = (u32, &'static str);
 
 const COMPATIBLE: &[Row] = &[
@@ -91,7 +91,7 @@ pub(crate) const METADATA_CSUM: u32 = 0x400;
 pub(crate) const PROJECT: u32 = 0x2000;
 pub(crate) const SHARED_BLOCKS: u32 = 0x4000;
 
-/// Incompatible features that are read. The journal of `journal_dev` is refused on its own.
+/// Supported incompatible features. `journal_dev` is refused separately.
 const READABLE: u32 = FILETYPE
     | RECOVER
     | JOURNAL_DEV
@@ -107,12 +107,9 @@ const READABLE: u32 = FILETYPE
     | INLINE_DATA
     | ENCRYPT
     | CASEFOLD;
-/// Incompatible features that ext2 and ext3 have.
 const INCOMPATIBLE_OF_3: u32 = 0x1f;
-/// Features of ext2 and ext3 that only forbid writing.
 const READ_ONLY_OF_3: u32 = 0x7;
 
-/// The three words of features.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Features {
     pub(crate) compatible: u32,
@@ -121,22 +118,21 @@ pub(crate) struct Features {
 }
 
 impl Features {
-    /// Returns true if it has a feature that forbids reading to those who do not know it.
+    /// True if it has an incompatible feature.
     pub(crate) fn needs(self, bit: u32) -> bool {
         self.incompatible & bit != 0
     }
 
-    /// Returns true if it has a compatible feature.
     pub(crate) fn has(self, bit: u32) -> bool {
         self.compatible & bit != 0
     }
 
-    /// Returns true if it has a feature that forbids writing to those who do not know it.
+    /// True if it has a read-only compatible feature.
     pub(crate) fn forbids(self, bit: u32) -> bool {
         self.read_only & bit != 0
     }
 
-    /// Refuses what is not known, by name.
+    /// Errors: `Unsupported` for unknown incompatible features.
     pub(crate) fn check(self) -> Result<()> {
         match self.incompatible & !READABLE {
             0 => Ok(()),
@@ -148,7 +144,6 @@ impl Features {
         }
     }
 
-    /// Returns the names of all of them.
     pub(crate) fn names(self) -> Vec<String> {
         [
             names(self.compatible, COMPATIBLE, "compat"),
@@ -158,7 +153,7 @@ impl Features {
         .concat()
     }
 
-    /// Returns the filesystem whose features these are.
+    /// Returns the first of ext2, ext3, and ext4 that has these features.
     pub(crate) fn version(self) -> &'static str {
         if self.incompatible & !INCOMPATIBLE_OF_3 != 0 || self.read_only & !READ_ONLY_OF_3 != 0 {
             "ext4"

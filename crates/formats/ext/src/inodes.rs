@@ -1,18 +1,15 @@
-//! Inodes as the reader hands them out: in use, checked, and converted.
+//! Access to inodes in use: checked, and converted.
 
-use crate::bytes::le16;
 use crate::corruption::Corruption;
-use crate::disk::{INODE_LEN_MIN, ROOT};
 use crate::inode::{EXTENTS, INLINE, RawInode, XATTR_VALUE};
 use crate::reader::Reader;
+use crate::super_block::{INODE_LEN_MIN, ROOT};
 use packfs_core::{FileType, Meta, Result};
 use packfs_format::{Inode, InodeKind};
 
-/// Most blocks of a file.
 const FILE_BLOCKS_MAX: u64 = 1 << 32;
 
 impl Reader {
-    /// Reads an inode that is in use, and checks what holds for all of them.
     pub(crate) fn used_inode(&self, number: u64) -> Result<RawInode> {
         let raw = self.raw_inode(number)?;
         let inode = raw.number;
@@ -23,15 +20,14 @@ impl Reader {
         Ok(raw)
     }
 
-    /// Checks the figures of an inode.
     pub(crate) fn check_inode(&self, raw: &RawInode) -> Result<()> {
         let inode = raw.number;
         let Some(file_type) = raw.file_type() else {
             return Err(Corruption::Mode { inode, found: raw.mode() }.into());
         };
         let room = raw.bytes().len().saturating_sub(INODE_LEN_MIN);
-        let extra = if room == 0 { 0 } else { le16(raw.bytes(), 0x80) };
-        if usize::from(extra) > room || extra % 4 != 0 {
+        let extra = raw.extra_len();
+        if usize::from(extra) > room || !extra.is_multiple_of(4) {
             return Err(Corruption::ExtraLength { inode, found: extra, max: room }.into());
         }
         if raw.has(INLINE) && raw.has(EXTENTS) {
@@ -49,7 +45,6 @@ impl Reader {
         Ok(())
     }
 
-    /// Reads an inode that an entry leads to.
     pub(crate) fn named_inode(&self, number: u64) -> Result<RawInode> {
         let raw = self.used_inode(number)?;
         let inode = raw.number;
@@ -57,12 +52,13 @@ impl Reader {
             return Err(Corruption::Reserved { inode }.into());
         }
         if raw.has(XATTR_VALUE) {
-            return Err(Corruption::Flags { inode, fault: "holds an extended attribute, no file" }.into());
+            return Err(
+                Corruption::Flags { inode, fault: "contains an extended attribute, not a file" }.into()
+            );
         }
         Ok(raw)
     }
 
-    /// Converts an inode.
     pub(crate) fn inode_of(&self, raw: &RawInode) -> Result<Inode> {
         let file_type = raw.file_type().ok_or(Corruption::Mode { inode: raw.number, found: raw.mode() })?;
         let len = raw.len(&self.super_block);
@@ -76,7 +72,7 @@ impl Reader {
             FileType::Socket => InodeKind::Socket,
         };
         let sectors = raw.sectors(&self.super_block);
-        // Linux counts inline data of files, and only of files.
+        // Linux reports inline data for files only.
         let is_inline = file_type == FileType::File && raw.has(INLINE);
         let inline_sectors = if is_inline { len.div_ceil(512) } else { 0 };
         Ok(Inode {

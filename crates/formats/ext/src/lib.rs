@@ -1,10 +1,10 @@
 //! ext2, ext3 and ext4: opened, walked and checked; their journals are replayed in memory.
 //!
-//! The three are one format: features of the superblock tell them apart. Structures are verified as
-//! they are read, if the filesystem has checksums. Source: `fs/ext4/` and `fs/jbd2/` of Linux,
+//! The three are one format: features of the superblock distinguish them. Structures are verified
+//! as they are read, if the filesystem has checksums. Source: `fs/ext4/` and `fs/jbd2/` of Linux,
 //! `Documentation/filesystems/ext4/`.
 #![forbid(unsafe_code)]
-// Every figure is read from an image: none is cut, and no place is taken for granted.
+// Every number is read from an image: casts are checked and access by index is avoided.
 #![cfg_attr(
     not(test),
     deny(clippy::indexing_slicing, clippy::cast_possible_truncation, clippy::arithmetic_side_effects)
@@ -28,6 +28,7 @@ mod reader;
 mod run;
 mod space;
 mod sums;
+mod super_block;
 #[cfg(test)]
 mod tests;
 mod volume;
@@ -43,11 +44,10 @@ use std::sync::Arc;
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Ext;
 
-/// Identity of the format.
 static INFO: FormatInfo = FormatInfo {
     name: "ext4",
     extensions: &["ext4", "ext3", "ext2"],
-    magics: &[Magic { bytes: &disk::MAGIC, at: disk::MAGIC_AT }],
+    magics: &[Magic { bytes: &super_block::MAGIC, at: super_block::MAGIC_AT }],
     driver: Some(LinuxDriver { name: "ext4", mounts_files: false }),
     opens_with: &[OpenOption::Devices, OpenOption::Journal],
     ..FormatInfo::EMPTY
@@ -59,9 +59,10 @@ impl Format for Ext {
     }
 
     fn probe(&self, image: &dyn Image) -> Result<bool> {
-        let mut raw = [0; disk::SUPER_LEN];
-        let len = image.read_at(disk::SUPER_AT, &mut raw)?;
-        Ok(len == raw.len() && disk::looks_like_super_block(&raw))
+        let mut raw = [0; super_block::SUPER_LEN];
+        let len = image.read_at(super_block::SUPER_AT, &mut raw)?;
+        let raw = packfs_format::structure(&raw, 0).filter(|_| len == raw.len());
+        Ok(raw.is_some_and(|raw| super_block::looks_like_super_block(&raw)))
     }
 
     fn open(&self, image: Arc<dyn Image>) -> Result<Box<dyn Volume>> {

@@ -1,32 +1,33 @@
-//! Places of a file's blocks: extent trees, and maps with direct and indirect blocks.
+//! Block addresses of files: extent trees, and maps with direct and indirect blocks.
 //!
 //! Invariant: a walk ends. Trees are at most [`DEPTH_MAX`] deep, the ranges of their nodes do not
-//! overlap, and no walk hands out more blocks than the image has.
+//! overlap, and no walk reports more blocks than the image has.
 
-use crate::bytes::{field, joined, le16, le32};
+use crate::bytes::joined;
 use crate::corruption::Corruption;
-use crate::disk::SuperBlock;
+use crate::disk::{Extent, ExtentHeader, ExtentIdx};
 use crate::features::SHARED_BLOCKS;
 use crate::inode::{EXTENTS, RawInode};
 use crate::reader::{NodeKind, Reader};
 use crate::run::{Piece, Run};
 use crate::sums::Mismatch;
+use crate::super_block::SuperBlock;
 use packfs_core::{Result, range_at};
-use packfs_format::crc32c;
+use packfs_format::{crc32c, structure, structures};
 use std::ops::{ControlFlow, Range};
+use zerocopy::little_endian::U32;
 
-const EXTENT_MAGIC: u16 = 0xf30a;
-/// Bytes of the header of a node, and of each of its rows.
-const ROW_LEN: usize = 12;
-/// Deepest tree that Linux reads.
+pub(crate) const EXTENT_MAGIC: u16 = 0xf30a;
+/// Length of a node's header and of each of its rows.
+const ROW_LEN: usize = size_of::<ExtentHeader>();
+/// Maximum depth that Linux reads.
 const DEPTH_MAX: u16 = 5;
-/// Longest extent that is written; longer ones are not, less this.
+/// Maximum length of a written extent; larger values mark unwritten extents, less this.
 const WRITTEN_MAX: u16 = 0x8000;
-/// First block of a file that no tree holds.
+/// Limit of the blocks of a file with an extent tree.
 const BLOCKS_END: u64 = 1 << 32;
-/// Block numbers in an inode that lead to data.
 const DIRECT: usize = 12;
-/// Times that blocks of an image may be used, where files share them.
+/// Times that blocks of an image may be reported if files share them.
 const SHARES_MAX: u64 = 64;
 
 type Visit<'v> = &'v mut dyn FnMut(Piece) -> ControlFlow<()>;
@@ -35,15 +36,15 @@ struct MapWalk<'w> {
     reader: &'w Reader,
     inode: &'w RawInode,
     wanted: Range<u64>,
-    /// Blocks that may still be handed out.
+    /// Remaining budget of blocks.
     left: u64,
     pending: Option<Run>,
     visit: Visit<'w>,
 }
 
 impl Reader {
-    /// Calls `visit` for the runs that hold some of the `wanted` blocks of an inode, in order, and
-    /// for the blocks that describe them.
+    /// Calls `visit` for the runs that contain `wanted` blocks of an inode, in order, and for the
+    /// blocks of the map itself.
     pub(crate) fn pieces(&self, inode: &RawInode, wanted: Range<u64>, visit: Visit<'_>) -> Result<()> {
         if let Some(runs) = self.patches.runs(inode.number) {
             let before = runs.partition_point(|run| run.first.saturating_add(run.count) <= wanted.start);
@@ -57,17 +58,19 @@ impl Reader {
         }
         let left = blocks_max(&self.super_block, self.image.len());
         let mut walk = MapWalk { reader: self, inode, wanted, left, pending: None, visit };
-        let flow = match inode.has(EXTENTS) {
-            true => walk.tree(inode.block_field(), None, 0..BLOCKS_END)?,
-            false => walk.block_map()?,
+        let walked = if inode.has(EXTENTS) {
+            walk.tree(inode.block_field(), None, 0..BLOCKS_END)
+        } else {
+            walk.block_map()
         };
-        if let (ControlFlow::Continue(()), Some(last)) = (flow, walk.pending) {
+        // Runs before a fault are reported.
+        if let Some(last) = walk.pending.filter(|_| !matches!(walked, Ok(ControlFlow::Break(())))) {
             let _ = (walk.visit)(Piece::Run(last));
         }
-        Ok(())
+        walked.map(drop)
     }
 
-    /// Calls `visit` as [`Reader::pieces`] does, without the blocks that describe runs.
+    /// Like [`Reader::pieces`], without the blocks of the map.
     pub(crate) fn runs(
         &self,
         inode: &RawInode,
@@ -80,28 +83,41 @@ impl Reader {
         })
     }
 
-    /// Verifies a node of an extent tree.
     fn verify_extents(&self, inode: &RawInode, block: u64, bytes: &[u8]) -> Result<()> {
         if !self.sums.all {
             return Ok(());
         }
         let seed = self.sums.inode_seed(inode.number, inode.generation());
-        let end = ROW_LEN.saturating_mul(usize::from(le16(bytes, 4)).saturating_add(1));
-        match Mismatch::of(le32(bytes, end), crc32c(seed, field(bytes, 0, end))) {
+        let inode = inode.number;
+        let fault = Corruption::ExtentHeader { inode, fault: "a node without room for its checksum" };
+        let head: ExtentHeader = structure(bytes, 0).ok_or(fault)?;
+        let end = ROW_LEN.saturating_mul(usize::from(head.eh_max.get()).saturating_add(1));
+        let (found, summed) = structure(bytes, end).zip(bytes.get(..end)).ok_or(fault)?;
+        match Mismatch::of(U32::get(found), crc32c(seed, summed)) {
             Some(Mismatch { found, wanted }) => {
-                Err(Corruption::ExtentSum { inode: inode.number, block, found, wanted }.into())
+                Err(Corruption::ExtentSum { inode, block, found, wanted }.into())
             }
             None => Ok(()),
         }
     }
 }
 
-/// Returns the number of blocks that one file can have.
 fn blocks_max(super_block: &SuperBlock, image_len: u64) -> u64 {
     let blocks = image_len.div_ceil(super_block.block_len).max(super_block.block_count.min(1 << 16));
-    match super_block.features.forbids(SHARED_BLOCKS) {
-        true => blocks.saturating_mul(SHARES_MAX),
-        false => blocks,
+    if super_block.features.forbids(SHARED_BLOCKS) { blocks.saturating_mul(SHARES_MAX) } else { blocks }
+}
+
+impl Extent {
+    /// Returns the run of an extent; lengths above 2^15 mark unwritten ones.
+    pub(crate) fn run(&self) -> Run {
+        let len = self.ee_len.get();
+        let is_written = len <= WRITTEN_MAX;
+        Run {
+            first: self.ee_block.get().into(),
+            count: if is_written { len } else { len & !WRITTEN_MAX }.into(),
+            block: joined(self.ee_start_lo, self.ee_start_hi.get()),
+            is_written,
+        }
     }
 }
 
@@ -110,12 +126,13 @@ impl MapWalk<'_> {
         Corruption::ExtentHeader { inode: self.inode.number, fault }
     }
 
-    /// Walks a node of an extent tree; `bounds` are the blocks of the file that it may describe.
+    /// Walks a node of an extent tree; `bounds` are the file blocks that it may describe.
     fn tree(&mut self, node: &[u8], depth: Option<u16>, bounds: Range<u64>) -> Result<ControlFlow<()>> {
-        let [count, max, own_depth] = [2, 4, 6].map(|at| le16(node, at));
-        if le16(node, 0) != EXTENT_MAGIC {
-            return Err(self.fault("a node without its magic number").into());
-        }
+        let head = structure(node, 0).filter(|head: &ExtentHeader| head.eh_magic.get() == EXTENT_MAGIC);
+        let head = head.ok_or(self.fault("a node without its magic number"))?;
+        let count = head.eh_entries.get();
+        let max = head.eh_max.get();
+        let own_depth = head.eh_depth.get();
         if own_depth > DEPTH_MAX || depth.is_some_and(|depth| depth != own_depth) {
             return Err(self.fault("a node of another depth").into());
         }
@@ -123,26 +140,18 @@ impl MapWalk<'_> {
         if usize::from(max) > room || max == 0 || count > max || (count == 0 && own_depth > 0) {
             return Err(self.fault("a node with another number of rows than it has room for").into());
         }
-        let rows = node.get(ROW_LEN..).unwrap_or_default().chunks_exact(ROW_LEN).take(usize::from(count));
+        let rows = node.get(ROW_LEN..).unwrap_or_default();
+        let count = usize::from(count);
         match own_depth.checked_sub(1) {
-            None => self.leaf(rows, bounds),
-            Some(depth) => self.branch(rows, depth, bounds),
+            None => self.leaf(structures(rows).take(count), bounds),
+            Some(depth) => self.branch(structures(rows).take(count), depth, bounds),
         }
     }
 
-    /// Walks the rows of a leaf.
-    fn leaf<'r>(
-        &mut self,
-        rows: impl Iterator<Item = &'r [u8]>,
-        bounds: Range<u64>,
-    ) -> Result<ControlFlow<()>> {
+    fn leaf(&mut self, rows: impl Iterator<Item = Extent>, bounds: Range<u64>) -> Result<ControlFlow<()>> {
         let mut start = bounds.start;
         for row in rows {
-            let len = le16(row, 4);
-            let first = u64::from(le32(row, 0));
-            let is_written = len <= WRITTEN_MAX;
-            let count = u64::from(if is_written { len } else { len & !WRITTEN_MAX });
-            let block = joined(le32(row, 8), u32::from(le16(row, 6)));
+            let run @ Run { first, count, block, .. } = row.run();
             if count == 0 {
                 return Err(self.fault("an extent without blocks").into());
             }
@@ -155,25 +164,24 @@ impl MapWalk<'_> {
             if first >= self.wanted.end {
                 break;
             }
-            if self.push(Run { first, count, block, is_written })?.is_break() {
+            if self.push(run)?.is_break() {
                 return Ok(ControlFlow::Break(()));
             }
         }
         Ok(ControlFlow::Continue(()))
     }
 
-    /// Walks the nodes that a node leads to.
-    fn branch<'r>(
+    fn branch(
         &mut self,
-        rows: impl Iterator<Item = &'r [u8]>,
+        rows: impl Iterator<Item = ExtentIdx>,
         depth: u16,
         bounds: Range<u64>,
     ) -> Result<ControlFlow<()>> {
         let mut rows = rows.peekable();
         let mut start = bounds.start;
         while let Some(row) = rows.next() {
-            let first = u64::from(le32(row, 0));
-            let end = rows.peek().map_or(bounds.end, |next| u64::from(le32(next, 0)));
+            let first = u64::from(row.ei_block.get());
+            let end = rows.peek().map_or(bounds.end, |next| next.ei_block.get().into());
             if first < start || end <= first || end > bounds.end {
                 return Err(self.order(first, start..bounds.end).into());
             }
@@ -184,7 +192,7 @@ impl MapWalk<'_> {
             if end <= self.wanted.start {
                 continue;
             }
-            let block = joined(le32(row, 4), u32::from(le16(row, 8)));
+            let block = joined(row.ei_leaf_lo, row.ei_leaf_hi.get());
             let verify = |bytes: &[u8]| self.reader.verify_extents(self.inode, block, bytes);
             let node = self.reader.node(self.inode.number, block, NodeKind::Map, verify)?;
             let flow = self.node(block)?;
@@ -200,23 +208,22 @@ impl MapWalk<'_> {
         Corruption::ExtentOrder { inode: self.inode.number, found, start, end }
     }
 
-    /// Walks a map of direct and indirect blocks.
     fn block_map(&mut self) -> Result<ControlFlow<()>> {
         let pointers = self.reader.super_block.block_len / 4;
         let mut first = 0_u64;
-        for (index, pointer) in self.inode.block_field().chunks_exact(4).enumerate() {
+        for (index, pointer) in self.inode.fields.i_block.into_iter().enumerate() {
             let level = index.saturating_sub(DIRECT.saturating_sub(1));
             let span = (0..level).fold(1_u64, |span, _| span.saturating_mul(pointers));
             let range = range_at(first, span);
             first = range.end;
-            if self.pointer(u64::from(le32(pointer, 0)), level, range)?.is_break() {
+            if self.pointer(pointer.get().into(), level, range)?.is_break() {
                 return Ok(ControlFlow::Break(()));
             }
         }
         Ok(ControlFlow::Continue(()))
     }
 
-    /// Follows a pointer that stands for a range of the file's blocks.
+    /// Follows a pointer, which covers a range of the file's blocks.
     fn pointer(&mut self, block: u64, level: usize, range: Range<u64>) -> Result<ControlFlow<()>> {
         if block == 0 || range.end <= self.wanted.start || range.start >= self.wanted.end {
             return Ok(ControlFlow::Continue(()));
@@ -232,17 +239,16 @@ impl MapWalk<'_> {
         let pointers = self.reader.super_block.block_len / 4;
         let span = (0..below).fold(1_u64, |span, _| span.saturating_mul(pointers));
         let mut first = range.start;
-        for pointer in node.bytes.chunks_exact(4) {
+        for pointer in structures::<U32>(&node.bytes) {
             let range = range_at(first, span);
             first = range.end;
-            if self.pointer(u64::from(le32(pointer, 0)), below, range)?.is_break() {
+            if self.pointer(pointer.get().into(), below, range)?.is_break() {
                 return Ok(ControlFlow::Break(()));
             }
         }
         Ok(ControlFlow::Continue(()))
     }
 
-    /// Hands out a block that describes others.
     fn node(&mut self, block: u64) -> Result<ControlFlow<()>> {
         self.spend(1)?;
         Ok((self.visit)(Piece::Node(block)))
@@ -255,7 +261,7 @@ impl MapWalk<'_> {
         Ok(())
     }
 
-    /// Joins runs, and hands out those that are complete.
+    /// Joins adjacent runs, and reports complete ones.
     fn push(&mut self, run: Run) -> Result<ControlFlow<()>> {
         let end = run.first.saturating_add(run.count);
         if end <= self.wanted.start || run.first >= self.wanted.end {
@@ -263,7 +269,8 @@ impl MapWalk<'_> {
         }
         self.spend(run.count)?;
         if let Some(last) = &mut self.pending {
-            let (next, next_block) = (last.first.checked_add(last.count), last.block.checked_add(last.count));
+            let next = last.first.checked_add(last.count);
+            let next_block = last.block.checked_add(last.count);
             let goes_on = next == Some(run.first) && next_block == Some(run.block);
             if goes_on && last.is_written == run.is_written {
                 last.count = last.count.saturating_add(run.count);

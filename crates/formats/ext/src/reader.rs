@@ -1,10 +1,10 @@
-//! The reader of verified structures: descriptors, inodes, and blocks of metadata.
+//! Reader of verified structures: descriptors, inodes, and metadata blocks.
 
 use crate::corruption::Corruption;
-use crate::disk::{Group, SuperBlock};
 use crate::inode::RawInode;
 use crate::patches::Patches;
 use crate::sums::{Mismatch, Sums};
+use crate::super_block::{Group, SuperBlock};
 use packfs_core::{Image, range_at, usize_of};
 use packfs_format::BlockCache;
 use std::ops::Range;
@@ -13,46 +13,43 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 type Result<T, E = packfs_core::Error> = std::result::Result<T, E>;
 
-/// Bytes of an inode table that are read together; a power of 2.
+/// Bytes of one read of an inode table; a power of 2.
 const WINDOW_LEN: u64 = 16 << 10;
-/// The same where the last ones read were elsewhere: names of large directories are not in the
-/// order of inodes.
+/// The same for random access: names of large directories are not in the order of inodes.
 const SMALL_WINDOW_LEN: u64 = 4 << 10;
-/// Bytes of descriptors that are kept.
 const DESCRIPTORS_MAX: usize = 4 << 20;
-/// Bytes of inode tables that are kept.
+/// Memory of the cache of inode tables.
 const WINDOWS_MAX: usize = 16 << 20;
-/// Bytes of other blocks of metadata that are kept.
+/// Memory of the cache of other metadata blocks.
 const NODES_MAX: usize = 16 << 20;
 
-/// An opened filesystem, below names and attributes.
+/// An opened filesystem, without names and attributes.
 pub(crate) struct Reader {
     pub(crate) image: Arc<dyn Image>,
     pub(crate) super_block: SuperBlock,
     pub(crate) sums: Sums,
-    /// Groups by block of descriptors, with what their checksums said.
+    /// Groups by descriptor block, with outcomes of their checksums.
     descriptors: BlockCache<Box<[Checked]>>,
     windows: BlockCache<Box<[u8]>>,
     /// End of the part of an inode table that was read last.
     last_window_end: AtomicU64,
     nodes: BlockCache<Node>,
-    /// Changes of a fast commit.
     pub(crate) patches: Patches,
 }
 
 /// A group, and its checksum if it is wrong.
 type Checked = (Group, Option<Mismatch<u16>>);
 
-/// Kinds of blocks that belong to inodes.
+/// Kinds of metadata blocks of inodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NodeKind {
-    /// Describes where other blocks are, and is verified for one inode.
+    /// Part of a map; verified for one inode.
     Map,
-    /// Holds extended attributes, maybe of several inodes.
+    /// Extended attributes; may belong to several inodes.
     Xattrs,
 }
 
-/// A block of metadata, and the inode for which it was verified.
+/// A metadata block, and the inode for which it was verified.
 pub(crate) struct Node {
     pub(crate) bytes: Box<[u8]>,
     owner: u32,
@@ -73,20 +70,18 @@ impl Reader {
         }
     }
 
-    /// Reads a block.
     pub(crate) fn block(&self, block: u64) -> Result<Box<[u8]>> {
         let mut bytes = vec![0; self.super_block.block_size()].into_boxed_slice();
         self.image.read_exact_at(self.super_block.offset(block), &mut bytes)?;
         Ok(bytes)
     }
 
-    /// Reads a descriptor. One with a wrong checksum is used as it is, like by Linux where it
-    /// mounts read-only: places outside the filesystem are refused where they are used.
+    /// Reads a descriptor. A wrong checksum is ignored, as by Linux when it mounts read-only:
+    /// addresses outside the filesystem are refused where they are used.
     pub(crate) fn group(&self, group: u32) -> Result<Group> {
         Ok(self.checked_group(group)?.0)
     }
 
-    /// Returns the fault of a descriptor with a wrong checksum.
     pub(crate) fn group_fault(&self, group: u32) -> Result<Option<Corruption>> {
         let fault = self.checked_group(group)?.1.map(|Mismatch { found, wanted }| Corruption::GroupSum {
             group: u64::from(group),
@@ -109,26 +104,26 @@ impl Reader {
         Ok(*groups.get(slot).ok_or(none)?)
     }
 
-    /// Reads the descriptors of a block, and compares their sums once for all inodes.
     fn groups(&self, first: u64, count: u64) -> Result<Box<[Checked]>> {
         let end = first.saturating_add(count).min(u64::from(self.super_block.group_count));
         let numbers = packfs_core::u32_of(first)..packfs_core::u32_of(end);
         let (block, _) = self.super_block.descriptor_place(numbers.start);
         let bytes = self.block(block)?;
+        let max = self.super_block.group_count;
         let rows = numbers.map(|group| {
             let (_, at) = self.super_block.descriptor_place(group);
             let raw = bytes.get(at..at.saturating_add(self.super_block.descriptor_len)).unwrap_or_default();
-            (Group::parse(raw), self.sums.descriptor(group, raw, self.super_block.uuid()))
+            let found = Group::parse(raw).ok_or(Corruption::NoGroup { found: group, max })?;
+            Ok((found, self.sums.descriptor(group, raw, self.super_block.uuid())))
         });
-        Ok(rows.collect())
+        rows.collect()
     }
 
-    /// Returns the blocks of the inode table of a group.
     pub(crate) fn table_blocks(&self) -> u64 {
         self.super_block.table_blocks()
     }
 
-    /// Returns the first block of the inode table of a group, which lies within the filesystem.
+    /// Returns the first block of a group's inode table, which is within the filesystem.
     pub(crate) fn table_of(&self, group: u32) -> Result<u64> {
         let found = self.group(group)?.inode_table;
         let (blocks, end) = (self.super_block.blocks(), self.super_block.block_count);
@@ -138,8 +133,8 @@ impl Reader {
         Err(Corruption::GroupPlace { group: u64::from(group), what: "inode table", found, end }.into())
     }
 
-    /// Returns a range of slots of an inode table: from one whose bytes may be stored, to one where
-    /// to ask again. Those before it are zeros.
+    /// Returns a range of slots: from the first at or after `slot` that may be stored, to the one
+    /// at which to call again. Slots before it are zeros.
     pub(crate) fn stored_slots(&self, table: u64, slot: u32) -> Result<Range<u32>> {
         let len = self.super_block.inode_len as u64;
         let start = self.super_block.offset(table);
@@ -154,7 +149,7 @@ impl Reader {
         Ok(first..slot_of(data.end.saturating_add(len)).max(first.saturating_add(1)))
     }
 
-    /// Reads an inode, verified but whatever it is.
+    /// Reads and verifies an inode, in use or not.
     pub(crate) fn raw_inode(&self, number: u64) -> Result<RawInode> {
         let raw = self.stored_inode(number)?;
         let inode = raw.number;
@@ -164,7 +159,7 @@ impl Reader {
         }
     }
 
-    /// Reads an inode as it is. The numbers of entries may be any.
+    /// Reads an inode without verifying it. Entries may contain any number.
     pub(crate) fn stored_inode(&self, number: u64) -> Result<RawInode> {
         let max = self.super_block.inode_count;
         let inode = u32::try_from(number).ok().filter(|number| (1..=max).contains(number));
@@ -180,10 +175,9 @@ impl Reader {
         let (start, window) = self.window(table, at)?;
         let within = usize_of(at.saturating_sub(start));
         let range = within..within.saturating_add(inode_len);
-        Ok(RawInode::new(inode, table.saturating_add(at), window, range))
+        RawInode::new(inode, table.saturating_add(at), window, range).ok_or(out_of_range.into())
     }
 
-    /// Returns the part of an inode table that holds an offset, and its start.
     fn window(&self, table: u64, at: u64) -> Result<(u64, Arc<Box<[u8]>>)> {
         let inode_len = self.super_block.inode_len as u64;
         let table_len = u64::from(self.super_block.group_inodes).saturating_mul(inode_len);
@@ -191,9 +185,10 @@ impl Reader {
             let start = at & !len.saturating_sub(1);
             start..start.saturating_add(len).min(table_len)
         };
-        let (large, small) = (range(WINDOW_LEN.max(inode_len)), range(SMALL_WINDOW_LEN.max(inode_len)));
+        let large = range(WINDOW_LEN.max(inode_len));
+        let small = range(SMALL_WINDOW_LEN.max(inode_len));
         let offset = |range: &Range<u64>| table.saturating_add(range.start);
-        // Tables begin with a block, so the other keys are odd.
+        // Tables start at a block, so the other keys are odd.
         if let Some(found) = self.windows.get(offset(&large)) {
             return Ok((large.start, found));
         }
@@ -210,18 +205,19 @@ impl Reader {
         Ok((range.start, found))
     }
 
-    /// Refuses a block of an inode that the filesystem does not have.
+    /// Errors: blocks of an inode outside the filesystem.
     pub(crate) fn check_blocks(&self, inode: u32, block: u64, count: u64) -> Result<()> {
         let allowed = self.super_block.blocks();
         let range = range_at(block, count);
         if range.start > allowed.start && range.end <= allowed.end && range.start < range.end {
             return Ok(());
         }
-        let (start, end) = (allowed.start.saturating_add(1), allowed.end.saturating_sub(1));
+        let start = allowed.start.saturating_add(1);
+        let end = allowed.end.saturating_sub(1);
         Err(Corruption::Block { inode, found: block, start, end }.into())
     }
 
-    /// Reads a block of metadata that belongs to an inode; `verify` looks at it when it is read.
+    /// Reads a metadata block of an inode; `verify` is called when it is not cached.
     pub(crate) fn node(
         &self,
         inode: u32,

@@ -1,27 +1,24 @@
 //! Owners of the bytes of an image.
 
 use crate::block_use::BlockUse;
-use crate::bytes::{le16, le32};
-use crate::disk::{Group, SUPER_AT, SUPER_LEN, SuperBlock};
 use crate::features::{HAS_JOURNAL, META_BG, ORPHAN_FILE, PROJECT, QUOTA};
 use crate::inode::{INLINE, RawInode, XATTR_VALUE};
 use crate::reader::Reader;
 use crate::run::Piece;
+use crate::super_block::{Group, SUPER_AT, SUPER_LEN, SuperBlock};
 use crate::volume::ExtVolume;
 use packfs_core::{FileType, Result, range_at};
-use packfs_format::{SpaceOwner, space_owners};
+use packfs_format::{Space, SpaceOwner, space_owners};
 use std::ops::{ControlFlow, Range};
 
-/// A range, and its owner.
 type Claim = (Range<u64>, &'static str);
 
-/// Inode of blocks that cannot be used.
+/// Inode of bad blocks (`EXT4_BAD_INO`).
 pub(crate) const BAD_BLOCKS: u32 = 1;
-/// Inode of blocks that are kept for descriptors.
+/// Inode of blocks reserved for descriptors (`EXT4_RESIZE_INO`).
 pub(crate) const RESIZE: u32 = 7;
 
 impl Reader {
-    /// Returns the blocks of the structures that every filesystem has in a group.
     pub(crate) fn system_blocks(&self, group: u32) -> Vec<Claim> {
         let super_block = &self.super_block;
         let mut found = Vec::new();
@@ -31,13 +28,13 @@ impl Reader {
         let is_meta = super_block.features.needs(META_BG);
         let index = u64::from(group).checked_div(per_meta).unwrap_or(0);
         if super_block.has_super_block(group) {
-            // Group 0 may begin before the block of the superblock.
+            // Group 0 may start before the superblock's block.
             let place = if group == 0 { super_block.super_block_number() } else { start };
             found.push((place..place.saturating_add(1), "superblock"));
-            // Copies of descriptors in front are only in groups that have theirs there.
+            // Only groups with a superblock copy have copies of the plain descriptors.
             if index < plain {
                 let descriptors = range_at(place.saturating_add(1), plain);
-                let count = if is_meta { 0 } else { u64::from(le16(&super_block.raw, 0xce)) };
+                let count = if is_meta { 0 } else { super_block.raw.s_reserved_gdt_blocks.get().into() };
                 let reserved = range_at(descriptors.end, count);
                 found.push((descriptors, "group descriptors"));
                 found.push((reserved, "reserved descriptors"));
@@ -62,8 +59,7 @@ impl Reader {
         found
     }
 
-    /// Returns the number of inodes of a group that were ever used: the rest of the table is not
-    /// written.
+    /// Number of inodes of a group that were ever used: the rest of the table is not written.
     pub(crate) fn written_inodes(&self, descriptor: &Group) -> u32 {
         let count = self.super_block.group_inodes;
         if !self.sums.has_descriptor_sums() {
@@ -75,32 +71,30 @@ impl Reader {
         }
     }
 
-    /// Returns the number of an inode in a group.
     pub(crate) fn number_in(&self, group: u32, slot: u32) -> u32 {
         group.saturating_mul(self.super_block.group_inodes).saturating_add(slot).saturating_add(1)
     }
 
-    /// Returns inodes that belong to the filesystem though their numbers are not reserved.
+    /// Returns inodes of the filesystem itself whose numbers are not reserved.
     pub(crate) fn own_inodes(&self) -> Vec<u32> {
-        let (raw, features) = (&*self.super_block.raw, self.super_block.features);
+        let (raw, features) = (&self.super_block.raw, self.super_block.features);
         let rows = [
-            (features.has(HAS_JOURNAL), 0xe0),
-            (features.forbids(QUOTA), 0x240),
-            (features.forbids(QUOTA), 0x244),
-            (features.forbids(QUOTA) && features.forbids(PROJECT), 0x26c),
-            (features.has(ORPHAN_FILE), 0x280),
+            (features.has(HAS_JOURNAL), raw.s_journal_inum),
+            (features.forbids(QUOTA), raw.s_usr_quota_inum),
+            (features.forbids(QUOTA), raw.s_grp_quota_inum),
+            (features.forbids(QUOTA) && features.forbids(PROJECT), raw.s_prj_quota_inum),
+            (features.has(ORPHAN_FILE), raw.s_orphan_file_inum),
         ];
         rows.into_iter()
             .filter(|row| row.0)
-            .map(|(_, at)| le32(raw, at))
+            .map(|(_, inode)| inode.get())
             .filter(|inode| *inode != 0)
             .collect()
     }
 
-    /// Returns the owner of an inode's blocks.
     fn owner_of(&self, raw: &RawInode) -> &'static str {
         let number = raw.number;
-        let is_journal = number == le32(&self.super_block.raw, 0xe0);
+        let is_journal = number == self.super_block.raw.s_journal_inum.get();
         if is_journal && self.super_block.features.has(HAS_JOURNAL) {
             return "journal";
         }
@@ -122,24 +116,23 @@ impl Reader {
     }
 }
 
-/// Returns true if an inode can have blocks of its own.
 pub(crate) fn has_blocks(raw: &RawInode, super_block: &SuperBlock) -> bool {
     match raw.file_type() {
         Some(FileType::File | FileType::Directory) => !raw.has(INLINE),
-        // Short targets are stored in place of block numbers.
+        // Short targets replace the block numbers.
         Some(FileType::Symlink) => !raw.has(INLINE) && !raw.has_target(super_block),
         _ => raw.number == BAD_BLOCKS,
     }
 }
 
-/// Blocks and their owners, each block once.
+/// Blocks and their owners, without overlaps.
 struct Claims {
     used: BlockUse,
     found: Vec<Claim>,
 }
 
 impl Claims {
-    /// Claims blocks. Returns true if some of them had no owner.
+    /// Claims blocks; true if some had no owner.
     fn push(&mut self, range: Range<u64>, owner: &'static str) -> bool {
         let count = packfs_core::len_of(&range);
         if self.used.claim(range.start, count).count >= count {
@@ -153,9 +146,8 @@ impl Claims {
     }
 }
 
-impl ExtVolume {
-    /// Implements [`packfs_format::Volume::space`].
-    pub(crate) fn space_map(&self) -> Result<Vec<SpaceOwner>> {
+impl Space for ExtVolume {
+    fn space(&self) -> Result<Vec<SpaceOwner>> {
         let reader = &self.reader;
         let mut claims = Claims { used: BlockUse::new(reader), found: Vec::new() };
         for group in 0..reader.super_block.group_count {
@@ -183,7 +175,7 @@ impl ExtVolume {
         for (range, _) in &mut claims {
             *range = reader.super_block.offset(range.start)..reader.super_block.offset(range.end);
         }
-        // Group 0 has the superblock in the middle of a block.
+        // In group 0, the superblock is in the middle of a block.
         if let Some(first) = claims.first_mut().filter(|claim| claim.1 == "superblock") {
             first.0 = range_at(SUPER_AT, SUPER_LEN as u64);
         }
@@ -205,9 +197,9 @@ fn claim(reader: &Reader, raw: &RawInode, claims: &mut Claims) {
         return;
     }
     let owner = reader.owner_of(raw);
-    // What lies before the damage is owned.
+    // Blocks before damage are owned.
     let _ = reader.pieces(raw, 0..u64::MAX, &mut |piece| match piece {
-        // A map of two files leads to nothing new.
+        // A shared map leads to nothing new.
         Piece::Node(block) if !claims.push(range_at(block, 1), "file maps") => ControlFlow::Break(()),
         Piece::Node(_) => ControlFlow::Continue(()),
         Piece::Run(run) => {

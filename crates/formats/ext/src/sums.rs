@@ -1,28 +1,31 @@
 //! Checksums of metadata: CRC-32C from a seed of the filesystem, or CRC-16 of descriptors.
 
-use crate::bytes::{field, le16, le32};
-use crate::disk::SuperBlock;
+use crate::bytes::{field, put};
+use crate::disk::{Ext4GroupDesc, Ext4Inode, Ext4InodeExtra, Ext4SuperBlock, XattrHeader};
 use crate::features::{CSUM_SEED, EA_INODE, GDT_CSUM, METADATA_CSUM};
-use packfs_format::crc32c;
+use crate::super_block::SuperBlock;
+use packfs_format::{crc32c, structure};
 use std::array;
+use std::mem::offset_of;
 use std::sync::LazyLock;
+use zerocopy::IntoBytes;
+use zerocopy::little_endian::{U16, U32};
 
-/// Offset of the checksum of the superblock.
-const SUPER_SUM_AT: usize = 0x3fc;
-/// Offset of the checksum of a descriptor.
-pub(crate) const GROUP_SUM_AT: usize = 0x1e;
+pub(crate) const GROUP_SUM_AT: usize = offset_of!(Ext4GroupDesc, bg_checksum);
+pub(crate) const INODE_SUM_AT: usize = offset_of!(Ext4Inode, l_i_checksum_lo);
+pub(crate) const INODE_SUM_HIGH_AT: usize =
+    size_of::<Ext4Inode>() + offset_of!(Ext4InodeExtra, i_checksum_hi);
 
-/// Sums of a filesystem.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sums {
     /// Set if all metadata have checksums (`metadata_csum`).
     pub(crate) all: bool,
-    /// Set if only descriptors have them (`uninit_bg`).
+    /// Set if only descriptors have checksums (`uninit_bg`).
     descriptors: bool,
     pub(crate) seed: u32,
 }
 
-/// A stored checksum and the one of the bytes, where they differ.
+/// A stored checksum that differs from the computed one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Mismatch<T> {
     pub(crate) found: T,
@@ -38,28 +41,27 @@ impl<T: Eq> Mismatch<T> {
 impl Sums {
     pub(crate) fn new(super_block: &SuperBlock) -> Self {
         let features = super_block.features;
-        let raw = &*super_block.raw;
         let all = features.forbids(METADATA_CSUM);
-        let seed = match features.needs(CSUM_SEED) {
-            true => le32(raw, 0x270),
-            false if all || features.needs(EA_INODE) => crc32c(!0, super_block.uuid()),
-            false => 0,
+        let seed = if features.needs(CSUM_SEED) {
+            super_block.raw.s_checksum_seed.get()
+        } else if all || features.needs(EA_INODE) {
+            crc32c(!0, super_block.uuid())
+        } else {
+            0
         };
         Sums { all, descriptors: features.forbids(GDT_CSUM), seed }
     }
 
-    /// Returns true if descriptors have sums: then parts of groups may not be written.
+    /// True if descriptors have checksums: parts of groups may then be unwritten.
     pub(crate) fn has_descriptor_sums(self) -> bool {
         self.all || self.descriptors
     }
 
-    /// Compares the sum of the superblock.
-    pub(crate) fn super_block(self, raw: &[u8]) -> Option<Mismatch<u32>> {
-        let wanted = crc32c(!0, field(raw, 0, SUPER_SUM_AT));
-        Mismatch::of(le32(raw, SUPER_SUM_AT), wanted).filter(|_| self.all)
+    pub(crate) fn super_block(self, raw: &Ext4SuperBlock) -> Option<Mismatch<u32>> {
+        let wanted = crc32c(!0, field(raw.as_bytes(), 0, offset_of!(Ext4SuperBlock, s_checksum)));
+        Mismatch::of(raw.s_checksum.get(), wanted).filter(|_| self.all)
     }
 
-    /// Compares the sum of a descriptor.
     pub(crate) fn descriptor(self, group: u32, raw: &[u8], uuid: &[u8]) -> Option<Mismatch<u16>> {
         let (before, behind) = raw.split_at_checked(GROUP_SUM_AT)?;
         let behind = behind.get(2..).unwrap_or_default();
@@ -72,51 +74,51 @@ impl Sums {
         } else {
             return None;
         };
-        Mismatch::of(le16(raw, GROUP_SUM_AT), wanted)
+        Mismatch::of(structure(raw, GROUP_SUM_AT).map(U16::get)?, wanted)
     }
 
-    /// Returns the seed of an inode and its blocks.
+    /// Checksum seed of an inode and its blocks.
     pub(crate) fn inode_seed(self, number: u32, generation: u32) -> u32 {
         crc32c(crc32c(self.seed, &number.to_le_bytes()), &generation.to_le_bytes())
     }
 
-    /// Returns the checksum of an inode, of 32 bits if it has room for them, otherwise of 16.
+    /// Returns the checksum of an inode: 32 bits if it has room for them (true), otherwise 16.
     pub(crate) fn inode(self, number: u32, raw: &[u8]) -> (u32, bool) {
-        let seed = self.inode_seed(number, le32(raw, 0x64));
-        let mut sum = crc32c(crc32c(seed, field(raw, 0, 0x7c)), &[0; 2]);
-        sum = crc32c(sum, field(raw, 0x7e, 2));
-        let Some((_, extra)) = raw.split_at_checked(0x80).filter(|(_, extra)| !extra.is_empty()) else {
-            return (sum & 0xffff, false);
-        };
-        sum = crc32c(sum, field(extra, 0, 2));
-        let is_wide = le16(extra, 0) >= 4;
-        sum = crc32c(sum, if is_wide { &[0; 2] } else { field(extra, 2, 2) });
-        sum = crc32c(sum, extra.get(4..).unwrap_or_default());
+        let generation: U32 = structure(raw, offset_of!(Ext4Inode, i_generation)).unwrap_or_default();
+        let seed = self.inode_seed(number, generation.get());
+        let extra_len = structure(raw, size_of::<Ext4Inode>()).map_or(0, U16::get);
+        let is_wide = usize::from(extra_len) >= offset_of!(Ext4InodeExtra, i_ctime_extra);
+        // The checksum counts as zeros.
+        let mut bytes = raw.to_vec();
+        put(&mut bytes, INODE_SUM_AT, &[0; 2]);
+        if is_wide {
+            put(&mut bytes, INODE_SUM_HIGH_AT, &[0; 2]);
+        }
+        let sum = crc32c(seed, &bytes);
         if is_wide { (sum, true) } else { (sum & 0xffff, false) }
     }
 
-    /// Compares the sum of an inode.
     pub(crate) fn inode_mismatch(self, number: u32, raw: &[u8]) -> Option<Mismatch<u32>> {
         if !self.all {
             return None;
         }
         let (wanted, is_wide) = self.inode(number, raw);
-        let low = u32::from(le16(raw, 0x7c));
-        let found = if is_wide { low | u32::from(le16(raw, 0x82)) << 16 } else { low };
-        Mismatch::of(found, wanted)
+        let half = |at| structure(raw, at).map(|half: U16| u32::from(half.get()));
+        let high = if is_wide { half(INODE_SUM_HIGH_AT)? } else { 0 };
+        Mismatch::of(half(INODE_SUM_AT)? | high << 16, wanted)
     }
 
-    /// Compares the sum of a block of extended attributes.
     pub(crate) fn xattr_block(self, number: u64, raw: &[u8]) -> Option<Mismatch<u32>> {
+        const SUM_AT: usize = offset_of!(XattrHeader, h_checksum);
         if !self.all {
             return None;
         }
-        let sum = crc32c(crc32c(self.seed, &number.to_le_bytes()), field(raw, 0, 0x10));
-        let wanted = crc32c(crc32c(sum, &[0; 4]), raw.get(0x14..).unwrap_or_default());
-        Mismatch::of(le32(raw, 0x10), wanted)
+        let sum = crc32c(crc32c(self.seed, &number.to_le_bytes()), field(raw, 0, SUM_AT));
+        let wanted = crc32c(crc32c(sum, &[0; 4]), raw.get(SUM_AT.saturating_add(4)..).unwrap_or_default());
+        Mismatch::of(structure(raw, SUM_AT).map(U32::get)?, wanted)
     }
 
-    /// Compares the sum of a bitmap, of which a descriptor stores one or both halves.
+    /// Compares a bitmap with the one or two halves of its checksum.
     pub(crate) fn bitmap(self, bytes: &[u8], low: u16, high: Option<u16>) -> Option<Mismatch<u32>> {
         if !self.all {
             return None;
@@ -134,7 +136,6 @@ fn low_half(sum: u32) -> u16 {
     u16::from_le_bytes([low, high])
 }
 
-/// Sums of single bytes.
 static CRC16_TABLE: LazyLock<[u16; 256]> = LazyLock::new(|| {
     array::from_fn(|byte| {
         let [byte, ..] = byte.to_le_bytes();

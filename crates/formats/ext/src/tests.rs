@@ -1,9 +1,9 @@
 //! Refusals of the reader: a sound image with one bad figure each, and any figures.
 
-use crate::bytes::{le16, le32, put};
+use crate::bytes::put;
 use crate::volume::ExtVolume;
 use packfs_core::{Error, ErrorKind, Image, MemoryImage, Result};
-use packfs_format::{DirCursor, InodeId, InodeKind, Opening, Volume};
+use packfs_format::{Check, DirCursor, Directories, Health, InodeId, InodeKind, Opening, Space, Volume};
 use packfs_testkit::{Random, assert_refused};
 use std::collections::HashSet;
 use std::ops::ControlFlow;
@@ -11,6 +11,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// With checksums, extents and attributes in inodes.
+fn le16(bytes: &[u8], at: usize) -> u16 {
+    u16::from_le_bytes(*bytes[at..].first_chunk().unwrap())
+}
+
+fn le32(bytes: &[u8], at: usize) -> u32 {
+    u32::from_le_bytes(*bytes[at..].first_chunk().unwrap())
+}
+
 const EXT4: &[u8] = include_bytes!("../../../../testdata/legacy/ext4.ext4");
 /// With inline data.
 const INLINE: &[u8] = include_bytes!("../../../../testdata/legacy/ext4-inline.ext4");
@@ -153,7 +161,7 @@ refuses! {
     rejects_inline_data_with_extents: with_inode(EXT4, "hello", |raw| put(raw, 0x23, &[0x10])) => "inline data and extents at once";
     rejects_a_file_of_too_many_bytes: with_inode(EXT4, "hello", |raw| put(raw, 0x6c, &[0xff; 4])) => "at most 4398046511104 allowed";
     rejects_a_directory_of_half_a_block: with_inode(EXT4, "sub", |raw| put(raw, 4, &[7])) => "whole blocks allowed";
-    rejects_a_holder_of_attributes: with_inode(EXT4, "hello", |raw| put(raw, 0x22, &[0x28])) => "holds an extended attribute, no file";
+    rejects_a_holder_of_attributes: with_inode(EXT4, "hello", |raw| put(raw, 0x22, &[0x28])) => "contains an extended attribute, not a file";
     rejects_a_root_that_is_no_directory: with_inode(EXT4, "/", |raw| put(raw, 1, &[0x81])) => "inode 2: not a directory";
     rejects_a_block_beyond_the_filesystem: with_inode(EXT2, "data", |raw| put(raw, 0x28, &[0, 0, 1, 0])) => ": block 65536, 2 to 127 allowed";
     rejects_an_extent_without_blocks: with_inode(EXT4, "data", |raw| put(raw, 0x38, &[0; 2])) => "an extent without blocks";
@@ -167,10 +175,10 @@ refuses! {
     } => "extent tree, block ";
     rejects_a_wrong_sum_of_a_directory: with_flip(EXT4, block_of(EXT4, "sub") + 5) => "directory block ";
     rejects_a_directory_without_a_sum: with_flip(EXT4, block_of(EXT4, "sub") + 1024 - 8) => ": no checksum";
-    rejects_an_entry_beyond_its_block: with_word(EXT2, block_of(EXT2, "sub") + 4, 0x0001_0ffc) => "its length is none, or reaches beyond its block";
+    rejects_an_entry_beyond_its_block: with_word(EXT2, block_of(EXT2, "sub") + 4, 0x0001_0ffc) => "its length is invalid, or exceeds its block";
     rejects_a_wrong_sum_of_attributes: with_flip(EXT4, xattrs_of(EXT4, "data") + 20) => "extended attributes, block ";
     rejects_attributes_without_their_magic: with_flip(EXT2, xattrs_of(EXT2, "data")) => "a block without their magic number";
-    rejects_a_value_over_the_entries: with_byte(EXT2, xattrs_of(EXT2, "data") + 32 + 2, 40, 0) => "a value that is not behind the entries";
+    rejects_a_value_over_the_entries: with_byte(EXT2, xattrs_of(EXT2, "data") + 32 + 2, 40, 0) => "a value that is not after the entries";
     rejects_inline_data_longer_than_its_space: with_inode(INLINE, "hundred", |raw| put(raw, 5, &[0x20])) => "bytes of inline data, ";
     rejects_an_empty_target: with_inode(EXT4, "short", |raw| put(raw, 4, &[0])) => "link target of 0 bytes, 1 to 4095 allowed";
     rejects_a_target_with_a_nul_byte: with_inode(EXT4, "short", |raw| put(raw, 0x29, &[0])) => "link target with a NUL byte";
@@ -283,7 +291,7 @@ fn names(image: &[u8]) -> Vec<Vec<u8>> {
 
 #[test]
 fn the_byte_of_a_type_is_ignored_without_types() {
-    // The entry behind `.` and `..`.
+    // The entry after `.` and `..`.
     let at = block_of(EXT2, "/") + 24;
     let rest = &EXT2[at + 6..at + 8];
     assert!(rest[0] > 0 && rest[1] == 0, "{rest:?}");
@@ -367,7 +375,7 @@ fn scattered_inodes_are_read_without_many_neighbors() {
     // EXT4 with a table of 12 KiB.
     let read = |numbers: &[u64]| {
         let image = Arc::new(Counted(MemoryImage::new("ext4", EXT4.to_vec()), AtomicU64::new(0)));
-        let super_block = crate::disk::SuperBlock::read(&*image).unwrap();
+        let super_block = crate::super_block::SuperBlock::read(&*image).unwrap();
         let reader = crate::reader::Reader::new(image.clone(), super_block);
         reader.group(0).unwrap();
         let before = image.1.load(Ordering::Relaxed);
@@ -461,4 +469,27 @@ fn flags_that_contradict_hide_neither_targets_nor_names() {
     });
     let volume = open(&unwritten).unwrap();
     assert_eq!(links(&volume, volume.root()), links(&root, root.root()));
+}
+
+/// The extent before the fault was lost with it.
+#[test]
+fn data_before_a_fault_in_a_map_is_handed_out() {
+    let block = u32::try_from(block_of(EXT4, "hello") / 1024).unwrap();
+    let image = with_inode(EXT4, "pieces", |raw| {
+        put(raw, 0x04, &2048_u32.to_le_bytes());
+        put(raw, 0x28, &[0x0a, 0xf3, 2, 0, 4, 0, 0, 0, 0, 0, 0, 0]);
+        for (index, start) in [block, u32::MAX].into_iter().enumerate() {
+            let row = [index as u32, 1, start].map(u32::to_le_bytes).concat();
+            put(raw, 0x28 + 12 * (index + 1), &row);
+        }
+    });
+    let volume = open(&image).unwrap();
+    let mut found = Vec::new();
+    let id = InodeId(number(&image, "pieces").into());
+    let read = volume.extents(id, 0..2048, &mut |extent| {
+        found.push((extent.offset, extent.len));
+        ControlFlow::Continue(())
+    });
+    assert!(read.unwrap_err().to_string().contains("block 4294967295"));
+    assert_eq!(found, [(0, 1024)]);
 }

@@ -1,30 +1,28 @@
-//! Extended attributes: in the inode, in a block, and values in inodes of their own.
+//! Extended attributes: in the inode, in a block, and values in separate inodes.
 
-use crate::bytes::{le16, le32, u8_at};
 use crate::corruption::Corruption;
+use crate::disk::{XattrEntry, XattrHeader};
 use crate::inode::{RawInode, XATTR_VALUE};
 use crate::reader::{Node, NodeKind, Reader};
 use crate::sums::Mismatch;
 use packfs_core::{Error, Result, Xattrs, usize_of};
-use packfs_format::crc32c;
+use packfs_format::{crc32c, structure};
 use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
+use zerocopy::little_endian::U32;
 
 const MAGIC: u32 = 0xea02_0000;
-/// Bytes of the header of a block.
-const BLOCK_HEAD_LEN: usize = 32;
-/// Bytes of an entry before its name.
-const ENTRY_LEN: usize = 16;
-/// Longest value that Linux hands out.
+const BLOCK_HEAD_LEN: usize = size_of::<XattrHeader>();
+const ENTRY_LEN: usize = size_of::<XattrEntry>();
+/// Longest value that Linux returns.
 const VALUE_LEN_MAX: u32 = 1 << 16;
-/// Most bytes of all values of an inode; an inode of its own may hold many of them.
+/// Limit of all values of an inode; a separate inode may store many of them.
 const VALUES_LEN_MAX: usize = 80 << 20;
-/// Number of the prefix `system.`, which stands for inline data.
+/// Index of the prefix `system.`, used for inline data.
 const SYSTEM: u8 = 7;
 const ACL_ACCESS: u8 = 2;
 const ACL_DEFAULT: u8 = 3;
 
-/// Prefixes by number, as Linux shows them.
 fn prefix(index: u8) -> Option<&'static str> {
     Some(match index {
         1 => "user.",
@@ -37,22 +35,20 @@ fn prefix(index: u8) -> Option<&'static str> {
     })
 }
 
-/// An attribute as stored.
 struct Entry<'a> {
     name: &'a [u8],
     index: u8,
     value: Range<usize>,
-    /// Inode that holds the value; 0 means that it is stored here.
+    /// Inode that contains the value; 0 if it is in the same area.
     holder: u32,
     len: u32,
 }
 
-/// Attributes stored together; values are at offsets from `bytes`: the first entry of an inode, the
+/// Attributes stored together; values have offsets from `bytes`: the first entry of an inode, the
 /// start of a block.
 struct Area<'a> {
     inode: u32,
     bytes: &'a [u8],
-    /// Offset of the first entry.
     start: usize,
 }
 
@@ -61,36 +57,33 @@ impl<'a> Area<'a> {
         Corruption::Xattr { inode: self.inode, fault }.into()
     }
 
-    /// Returns all entries, checked.
     fn entries(&self) -> Result<Vec<Entry<'a>>> {
         let mut found = Vec::new();
         let mut at = self.start;
         loop {
             let rest = self.bytes.get(at..).unwrap_or_default();
-            if rest.len() < 4 {
-                return Err(self.fault("entries without an end"));
-            }
-            if le32(rest, 0) == 0 {
+            let first: U32 = structure(rest, 0).ok_or_else(|| self.fault("entries without an end"))?;
+            if first.get() == 0 {
                 break;
             }
-            let name_len = usize::from(u8_at(rest, 0));
-            let name_end = ENTRY_LEN.saturating_add(name_len);
-            let name = rest.get(ENTRY_LEN..name_end);
-            let name = name.ok_or_else(|| self.fault("a name that reaches beyond their space"))?;
+            let beyond = || self.fault("a name that reaches beyond their space");
+            let raw: XattrEntry = structure(rest, 0).ok_or_else(beyond)?;
+            let name_end = ENTRY_LEN.saturating_add(raw.e_name_len.into());
+            let name = rest.get(ENTRY_LEN..name_end).ok_or_else(beyond)?;
             if name.contains(&0) {
                 return Err(self.fault("a name with a NUL byte"));
             }
-            let start = usize::from(le16(rest, 2));
-            let (holder, len) = (le32(rest, 4), le32(rest, 8));
+            let start = usize::from(raw.e_value_offs.get());
+            let (holder, len) = (raw.e_value_inum.get(), raw.e_value_size.get());
             let value = start..start.saturating_add(usize_of(u64::from(len)));
-            found.push(Entry { name, index: u8_at(rest, 1), value, holder, len });
+            found.push(Entry { name, index: raw.e_name_index, value, holder, len });
             at = at.saturating_add(name_end.next_multiple_of(4));
         }
         for entry in &found {
             let is_stored = entry.holder == 0 && entry.len != 0;
             let end = at.saturating_add(4);
             if is_stored && (entry.value.start < end || self.value(entry).is_none()) {
-                return Err(self.fault("a value that is not behind the entries"));
+                return Err(self.fault("a value that is not after the entries"));
             }
         }
         Ok(found)
@@ -102,16 +95,16 @@ impl<'a> Area<'a> {
 }
 
 impl Reader {
-    /// Returns the attributes in an inode, if it has any, and the offset of their space in it.
+    /// Returns the attributes in an inode, if it has any, and the offset of their area.
     fn area_in<'a>(&self, raw: &'a RawInode) -> Option<(Area<'a>, usize)> {
         let end = raw.fields_end();
         let start = end.saturating_add(4);
         let bytes = raw.bytes().get(start..).filter(|bytes| bytes.len() >= 4)?;
-        let is_there = le32(raw.bytes(), end) == MAGIC;
+        let is_there = structure(raw.bytes(), end).map(U32::get) == Some(MAGIC);
         is_there.then_some((Area { inode: raw.number, bytes, start: 0 }, start))
     }
 
-    /// Returns the place of inline data behind the first 60 bytes, within the inode.
+    /// Returns the range in the inode of inline data after the first 60 bytes.
     pub(crate) fn inline_value(&self, raw: &RawInode) -> Result<Option<Range<usize>>> {
         let Some((area, start)) = self.area_in(raw) else { return Ok(None) };
         let entries = area.entries()?;
@@ -121,14 +114,14 @@ impl Reader {
         Ok(Some(place(data.value.start)..place(data.value.end)))
     }
 
-    /// Reads the block of attributes of an inode, verified.
     fn xattr_block(&self, raw: &RawInode) -> Result<Option<Arc<Node>>> {
         let (inode, block) = (raw.number, raw.xattr_block(&self.super_block));
         if block == 0 {
             return Ok(None);
         }
         let node = self.node(inode, block, NodeKind::Xattrs, |bytes| {
-            if le32(bytes, 0) != MAGIC || le32(bytes, 8) != 1 {
+            let head: Option<XattrHeader> = structure(bytes, 0);
+            if head.is_none_or(|head| head.h_magic.get() != MAGIC || head.h_blocks.get() != 1) {
                 return Err(Corruption::Xattr { inode, fault: "a block without their magic number" }.into());
             }
             match self.sums.xattr_block(block, bytes) {
@@ -141,13 +134,11 @@ impl Reader {
         Ok(Some(node))
     }
 
-    /// Returns the number of inodes that the block of attributes of an inode says to have.
     pub(crate) fn xattr_references(&self, raw: &RawInode) -> Option<u32> {
         let node = self.xattr_block(raw).ok().flatten()?;
-        Some(le32(&node.bytes, 4))
+        structure(&node.bytes, 0).map(|head: XattrHeader| head.h_refcount.get())
     }
 
-    /// Returns true if a value of an inode is longer than Linux reads.
     pub(crate) fn has_long_value(&self, raw: &RawInode) -> bool {
         let is_long = |area: &Area<'_>| {
             let entries = area.entries().unwrap_or_default();
@@ -160,17 +151,15 @@ impl Reader {
             })
     }
 
-    /// Returns true if an inode has attributes that are shown.
     pub(crate) fn has_xattrs(&self, raw: &RawInode) -> bool {
         if raw.xattr_block(&self.super_block) != 0 {
             return true;
         }
         let Some((area, _)) = self.area_in(raw) else { return false };
-        // Damage is for the caller who asks for the attributes.
+        // `all_xattrs` reports the damage.
         area.entries().map_or(true, |entries| entries.iter().any(|entry| prefix(entry.index).is_some()))
     }
 
-    /// Implements [`packfs_format::Volume::xattrs`].
     pub(crate) fn all_xattrs(&self, raw: &RawInode) -> Result<Xattrs> {
         let mut found = Xattrs::new();
         let mut left = VALUES_LEN_MAX;
@@ -196,9 +185,9 @@ impl Reader {
             let value = match entry.holder {
                 0 => {
                     let value = area.value(&entry);
-                    value.ok_or_else(|| area.fault("a value outside of its place"))?.to_vec()
+                    value.ok_or_else(|| area.fault("a value outside of its area"))?.to_vec()
                 }
-                // Linux refuses to read one of these, and reads the others.
+                // Linux refuses to read only this value.
                 _ if entry.len > VALUE_LEN_MAX => continue,
                 holder => self.value_of(raw, holder, entry.len)?,
             };
@@ -212,7 +201,6 @@ impl Reader {
         Ok(())
     }
 
-    /// Reads a value from the inode that holds it.
     fn value_of(&self, raw: &RawInode, holder: u32, len: u32) -> Result<Vec<u8>> {
         let inode = raw.number;
         let fault = |fault: &'static str| Error::from(Corruption::XattrValue { inode, holder, fault });
@@ -252,7 +240,7 @@ impl Reader {
             return Err(fault("a value with holes"));
         }
         bytes.truncate(len);
-        // Lustre stores another time in place of the hash, and the inode as the parent.
+        // Lustre stores a time instead of the hash, and the inode as the parent.
         let is_lustre = value.value_parent() == inode && value.generation() == raw.generation();
         if !is_lustre && value.value_hash() != crc32c(self.sums.seed, &bytes) {
             return Err(fault("a value with a wrong checksum"));
@@ -261,7 +249,7 @@ impl Reader {
     }
 }
 
-/// Converts an access control list to the form of Linux's system calls; `None` if it is damaged.
+/// Converts an ACL to the form of Linux's system calls; `None` if it is damaged.
 fn acl(stored: &[u8]) -> Option<Vec<u8>> {
     const USER: u16 = 2;
     const GROUP: u16 = 8;
@@ -275,7 +263,8 @@ fn acl(stored: &[u8]) -> Option<Vec<u8>> {
         let (head, behind) = rest.split_first_chunk::<4>()?;
         found.extend_from_slice(head);
         rest = behind;
-        let tag = le16(head, 0);
+        let [low, high, ..] = *head;
+        let tag = u16::from_le_bytes([low, high]);
         if matches!(tag, USER | GROUP) {
             let (id, behind) = rest.split_first_chunk::<4>()?;
             found.extend_from_slice(id);

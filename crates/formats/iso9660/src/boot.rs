@@ -1,25 +1,22 @@
-//! El Torito: what firmware can boot from an image.
+//! El Torito: images that firmware can boot.
 //!
-//! Owns the boot catalog. Invariant: a catalog yields so many entries at the most, whatever it
-//! says.
+//! Owns the boot catalog. Invariant: the number of entries of a catalog is bounded.
 
 use crate::corruption::Place;
 use crate::disk::*;
 use crate::volume::Iso9660Volume;
 use packfs_core::{Result, usize_of};
-use zerocopy::FromBytes;
+use packfs_format::structure;
 
-/// Most entries of a catalog that are looked at: what fits in one sector.
+/// Limit of catalog entries: those of one sector.
 const ENTRIES_MAX: usize = (SECTOR_LEN / 32) as usize;
 
-/// An image that firmware can boot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct BootImage {
     pub(crate) platform: u8,
     pub(crate) entry: BootEntry,
 }
 
-/// A boot catalog.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Catalog {
     pub(crate) images: Vec<BootImage>,
@@ -27,17 +24,14 @@ pub(crate) struct Catalog {
 }
 
 impl BootImage {
-    /// Returns its start, in bytes from the start of the image.
     pub(crate) fn start(&self) -> u64 {
         u64::from(self.entry.at.get()) * SECTOR_LEN
     }
 
-    /// Returns the number of bytes that firmware loads.
     pub(crate) fn loaded_len(&self) -> u64 {
         u64::from(self.entry.sector_count.get()) * 512
     }
 
-    /// For people.
     pub(crate) fn words(&self) -> String {
         let platform = match self.platform {
             0 => "x86".to_owned(),
@@ -61,7 +55,6 @@ impl BootImage {
 }
 
 impl Iso9660Volume {
-    /// The boot catalog; nothing if there is none.
     pub(crate) fn boot_catalog(&self) -> Result<Catalog> {
         let mut catalog = Catalog::default();
         let Some((_, block)) = self.geometry.catalog else { return Ok(catalog) };
@@ -80,7 +73,7 @@ impl Catalog {
     fn take(&mut self, bytes: &[u8]) {
         let mut entries = bytes.chunks_exact(32);
         let Some(first) = entries.next() else { return };
-        let Ok(validation) = BootValidation::read_from_bytes(first) else { return };
+        let Some(validation) = structure::<BootValidation>(first, 0) else { return };
         if validation.header_id != CATALOG_VALIDATION || validation.key != [0x55, 0xaa] {
             self.faults.push("no validation entry");
             return;
@@ -96,7 +89,7 @@ impl Catalog {
         // The first entry, then those of sections.
         let (mut left, mut is_last) = (1_u16, false);
         for bytes in entries.take(ENTRIES_MAX) {
-            let Ok(entry) = BootEntry::read_from_bytes(bytes) else { return };
+            let Some(entry) = structure::<BootEntry>(bytes, 0) else { return };
             if let Some(fewer) = left.checked_sub(1) {
                 if entry.indicator != CATALOG_EXTENSION {
                     self.images.push(BootImage { platform, entry });
@@ -107,7 +100,7 @@ impl Catalog {
             match entry.indicator {
                 CATALOG_EXTENSION => {}
                 CATALOG_SECTION | CATALOG_SECTION_LAST if !is_last => {
-                    let Ok(section) = BootSection::read_from_bytes(bytes) else { return };
+                    let Some(section) = structure::<BootSection>(bytes, 0) else { return };
                     (platform, left) = (section.platform, section.count.get());
                     is_last = section.header_id == CATALOG_SECTION_LAST;
                 }

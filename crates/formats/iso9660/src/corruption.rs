@@ -1,11 +1,10 @@
-//! Faults of an image and their messages: place, value found, values allowed.
+//! Faults of an image and their messages: offset, value found, values allowed.
 
 use packfs_core::{FileType, escaped};
 pub(crate) use packfs_format::FaultPlace as Place;
 use packfs_format::{TRUNCATED, faults};
 
 faults! {
-    /// Faults of an image; `found` is the value that it stores.
     pub(crate) enum Corruption in "iso9660 image" {}
 
     NoVolume = "volume descriptors at 0x8000: none of them is a primary one";
@@ -37,5 +36,5 @@ faults! {
     ZisofsStored { place: Place, index: u64, found: u64, max: u64 } =
         "{place}: block {index} of {found} bytes, at most {max} allowed";
     Overlap { place: Place } =
-        "{place}: with all read before, it is longer than the image can be; they must overlap";
+        "{place}: directories overlap: together they are longer than the image";
 }

@@ -1,7 +1,7 @@
-//! Contents of files: the extents of records turned into extents of files.
+//! Contents of files: extents of records converted to extents of files.
 //!
-//! Owns files of several extents. Invariant: every range handed out lies in the image. Never reads
-//! data itself, but for the headers and pointers of compressed files.
+//! Owns files of several extents. Invariant: every returned range is within the image. Never reads
+//! data itself, except for headers and pointers of compressed files.
 
 use crate::corruption::{Corruption, Place};
 use crate::dir::Listing;
@@ -12,14 +12,14 @@ use crate::sections::Section;
 use crate::volume::Iso9660Volume;
 use crate::zisofs::Compressed;
 use packfs_core::{Error, Result};
-use packfs_format::{Extent, ExtentFrom, Extents, InodeId};
+use packfs_format::{Extent, Extents, InodeId};
 use std::ops::{ControlFlow, Range};
 
-/// Most records of one file: 64 TiB of them.
+/// Limit of the records of one file: 64 TiB of them.
 const SECTIONS_MAX: usize = 16_384;
 
 impl Iso9660Volume {
-    /// Returns the sections of a file from all of its records; adjacent sections are merged.
+    /// Returns the sections of all records of a file; adjacent ones are merged.
     pub(crate) fn sections(&self, first: &Record) -> Result<Vec<Section>> {
         let block_len = self.geometry.block_len;
         let mut sections: Vec<Section> = Vec::new();
@@ -39,7 +39,7 @@ impl Iso9660Volume {
         if !first.has(FLAG_MULTI_EXTENT) {
             return Ok(sections);
         }
-        // Its other records follow it; how far its directory goes is not known here.
+        // Its other records follow; the end of the directory is unknown here.
         let mut listing = Listing::behind(self, first);
         for _ in 1..SECTIONS_MAX {
             let next = listing.next_record()?.filter(|next| next.name() == first.name());
@@ -54,14 +54,13 @@ impl Iso9660Volume {
         Err(Corruption::Extents { place: first.place(), max: SECTIONS_MAX }.into())
     }
 
-    /// Checks that all of a file lies in the image.
+    /// Errors: a section that exceeds the image.
     pub(crate) fn check_sections(&self, sections: &[Section]) -> Result<()> {
         let check =
             |section: &Section| self.sectors.check_range(Place::at("file data", section.at), section.len);
         sections.iter().filter(|section| section.len > 0).try_for_each(check)
     }
 
-    /// See [`packfs_format::Volume::extents`].
     pub(crate) fn file_extents(
         &self,
         id: InodeId,
@@ -77,27 +76,27 @@ impl Iso9660Volume {
         self.check_file(&raw)?;
         self.check_sections(sections)?;
         let mut extents = Extents::new(range, visit);
-        match raw.rock_ridge.zisofs {
+        let walked = match raw.rock_ridge.zisofs {
             Some(marked) => {
                 let place = raw.record.place();
-                Compressed::open(&self.sectors, sections, marked, place)?.extents(&mut extents)?;
+                Compressed::open(&self.sectors, sections, marked, place)?.extents(&mut extents)
             }
             None => {
-                let mut offset = 0;
+                let mut offset = 0_u64;
                 for section in sections {
-                    let from = ExtentFrom::Stored(section.at);
-                    if section.len > 0 && extents.push(Extent { offset, len: section.len, from }).is_break() {
+                    let end = offset.saturating_add(section.len);
+                    if extents.stored(offset..end, section.at).is_break() {
                         break;
                     }
-                    offset = offset.saturating_add(section.len);
+                    offset = end;
                 }
+                Ok(())
             }
-        }
-        extents.finish();
-        Ok(())
+        };
+        extents.finish(walked)
     }
 
-    /// Refuses files whose contents are not what their records lead to.
+    /// Refuses files whose contents are not in their extents.
     pub(crate) fn check_file(&self, raw: &RawInode) -> Result<()> {
         if raw.rock_ridge.is_sparse {
             let what = format!("{}: a sparse file (SF)", raw.record.place());
@@ -107,7 +106,7 @@ impl Iso9660Volume {
     }
 }
 
-/// Returns the range that a section takes, in whole sectors.
+/// Range of a section, in whole sectors.
 pub(crate) fn taken(section: &Section) -> Range<u64> {
     section.at..section.range().end.next_multiple_of(SECTOR_LEN)
 }

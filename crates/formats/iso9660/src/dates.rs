@@ -1,17 +1,14 @@
-//! Times as ISO 9660 writes them: years, months and days, with a distance from Greenwich in
-//! quarters of an hour.
+//! Times of ISO 9660: date and time of day, with an offset from GMT in quarters of an hour.
 
 use crate::disk::RecordTime;
 use packfs_core::{Civil, Timestamp};
 
-/// Farthest from Greenwich that a time may be, in quarters of an hour (ECMA-119 8.4.26.1 allows -48
-/// to +52). Linux takes what lies between these, and takes others for Greenwich; genisoimage writes
-/// such for years after 2038.
+/// Maximum offset from GMT in quarters of an hour (ECMA-119 8.4.26.1 permits -48 to +52). Linux
+/// treats values out of range as GMT; genisoimage writes such for years after 2038.
 const OFFSET_MAX: i8 = 52;
-/// Seconds in the unit of distances from Greenwich, a quarter of an hour.
+/// Seconds in a quarter of an hour.
 const OFFSET_UNIT: i64 = 15 * 60;
 
-/// Returns true if an offset from Greenwich is valid.
 pub(crate) fn is_offset(offset: i8) -> bool {
     (-48..=OFFSET_MAX).contains(&offset)
 }
@@ -21,8 +18,8 @@ fn in_greenwich(civil: Civil, offset: i8) -> i64 {
     civil.seconds().saturating_sub(offset.saturating_mul(OFFSET_UNIT))
 }
 
-/// The time of a directory record, or of the short form in an entry of Rock Ridge. All zeros stand
-/// for the epoch.
+/// Converts the time of a directory record, or of the short form in an entry of Rock Ridge. All
+/// zeros mean the epoch.
 pub(crate) fn of_record(time: RecordTime) -> Timestamp {
     let RecordTime { year, month, day, hour, minute, second, offset } = time;
     if (year, month, day) == (0, 0, 0) {
@@ -32,9 +29,9 @@ pub(crate) fn of_record(time: RecordTime) -> Timestamp {
     Timestamp::from_seconds(in_greenwich(civil, offset))
 }
 
-/// The time of a volume descriptor, or of the long form in an entry of Rock Ridge: sixteen digits,
-/// the last two of them hundredths of a second, and the offset (ECMA-119 8.4.26.1); `None` if it
-/// says that there is none, or is none.
+/// Converts the time of a volume descriptor, or of the long form in an entry of Rock Ridge: sixteen
+/// digits, the last two of them hundredths of a second, and the offset (ECMA-119 8.4.26.1); `None`
+/// if it is unset or invalid.
 pub(crate) fn of_digits(time: &[u8; 17]) -> Option<Timestamp> {
     let (digits, offset) = time.split_at(16);
     let number = |range: std::ops::Range<usize>| {

@@ -1,8 +1,8 @@
-//! Directories: records read one by one, those of one file together.
+//! Directories: records read one by one, and those of one file combined.
 //!
-//! Owns which records are entries: not those of the directory itself and its parent, nor associated
-//! files, nor directories that were moved there from where they are seen. Invariant: every name has
-//! passed [`Name::new`], and every step makes progress.
+//! Owns the choice of entries: records of the directory itself and its parent, associated files,
+//! and directories relocated from elsewhere are not. Invariant: every name has passed
+//! [`Name::new`], and every step makes progress.
 
 use crate::corruption::{Corruption, Place};
 use crate::disk::*;
@@ -13,20 +13,17 @@ use crate::record::Record;
 use crate::rock_ridge::RockRidge;
 use crate::volume::Iso9660Volume;
 use packfs_core::{FileType, Name, Result, range_at};
-use packfs_format::{DirCursor, DirEntry, InodeId};
+use packfs_format::{DirCursor, DirEntry, Directories, InodeId};
 use std::ops::ControlFlow;
 
-/// A directory being read.
 pub(crate) struct Listing<'a> {
     volume: &'a Iso9660Volume,
-    /// Its start, in bytes from the start of the image.
     pub(crate) start: u64,
     end: u64,
     /// Offset of the next record.
     at: u64,
 }
 
-/// An entry of a directory.
 pub(crate) struct Entry {
     pub(crate) record: Record,
     pub(crate) rock_ridge: RockRidge,
@@ -36,18 +33,16 @@ pub(crate) struct Entry {
 }
 
 impl<'a> Listing<'a> {
-    /// A directory that takes so many bytes of the image.
     pub(crate) fn new(volume: &'a Iso9660Volume, start: u64, len: u64) -> Result<Self> {
         volume.sectors.check_range(Place::at("directory", start), len)?;
         Ok(Listing { volume, start, end: range_at(start, len).end, at: start })
     }
 
-    /// The records that follow one, whichever directory it is in.
+    /// Returns the records that follow one, in any directory.
     pub(crate) fn behind(volume: &'a Iso9660Volume, record: &Record) -> Self {
         Listing { volume, start: record.at, end: volume.geometry.image_len, at: record.end() }
     }
 
-    /// The next record of any kind.
     pub(crate) fn next_record(&mut self) -> Result<Option<Record>> {
         while self.at < self.end {
             match Record::read(&self.volume.sectors, self.at, self.end)? {
@@ -62,7 +57,7 @@ impl<'a> Listing<'a> {
         Ok(None)
     }
 
-    /// The next record that begins a file or directory, those passed over that only go on with it.
+    /// Returns the next record that starts a file or directory; skips further sections of files.
     pub(crate) fn next_first(&mut self) -> Result<Option<Record>> {
         let Some(first) = self.next_record()? else { return Ok(None) };
         let mut goes_on = first.has(FLAG_MULTI_EXTENT);
@@ -79,7 +74,6 @@ impl<'a> Listing<'a> {
         Ok(Some(first))
     }
 
-    /// The next entry.
     pub(crate) fn next_entry(&mut self) -> Result<Option<Entry>> {
         loop {
             let Some(record) = self.next_first()? else { return Ok(None) };
@@ -94,14 +88,13 @@ impl<'a> Listing<'a> {
         }
     }
 
-    /// Returns the position after the entry read last.
+    /// Position after the last entry.
     fn cursor(&self) -> DirCursor {
         DirCursor(self.at.saturating_sub(self.start))
     }
 }
 
 impl Iso9660Volume {
-    /// A record of a directory as an entry of it.
     pub(crate) fn entry(&self, record: Record, rock_ridge: RockRidge) -> Result<Entry> {
         let place = record.place();
         let name = match (&rock_ridge.name, self.geometry.view) {
@@ -112,7 +105,7 @@ impl Iso9660Volume {
         Name::new(&name).map_err(|fault| Corruption::EntryName { place, fault })?;
         let by_mode = rock_ridge.posix.and_then(|posix| FileType::from_mode_bits(posix.mode));
         let (id, file_type) = match rock_ridge.child {
-            // The directory's record of itself stands for it.
+            // The directory's record of itself provides its id.
             Some(block) => (InodeId(block_at(block.into(), self.geometry.block_len)), FileType::Directory),
             None if record.has(FLAG_DIRECTORY) => (InodeId(record.at), FileType::Directory),
             None => {
@@ -123,7 +116,6 @@ impl Iso9660Volume {
         Ok(Entry { record, rock_ridge, name, id, file_type })
     }
 
-    /// A directory and its listing.
     pub(crate) fn listing(&self, id: InodeId) -> Result<(RawInode, Listing<'_>)> {
         let raw = self.raw_inode(id)?;
         let RawKind::Directory = raw.kind else { return Err(not_a("directory", &raw)) };
@@ -131,9 +123,21 @@ impl Iso9660Volume {
         let listing = Listing::new(self, start, raw.record.data_len())?;
         Ok((raw, listing))
     }
+}
 
-    /// See [`packfs_format::Volume::read_dir`].
-    pub(crate) fn each_entry(
+impl Directories for Iso9660Volume {
+    /// Records are sorted by hidden names, so all are read.
+    fn lookup(&self, id: InodeId, name: &[u8]) -> Result<Option<InodeId>> {
+        let (_, mut listing) = self.listing(id)?;
+        while let Some(entry) = listing.next_entry()? {
+            if entry.name == name {
+                return Ok(Some(entry.id));
+            }
+        }
+        Ok(None)
+    }
+
+    fn read_dir(
         &self,
         id: InodeId,
         from: DirCursor,
@@ -147,17 +151,5 @@ impl Iso9660Volume {
             }
         }
         Ok(())
-    }
-
-    /// See [`packfs_format::Volume::lookup`]. Records are sorted by names that are not shown, so
-    /// all are read.
-    pub(crate) fn find_entry(&self, id: InodeId, name: &[u8]) -> Result<Option<InodeId>> {
-        let (_, mut listing) = self.listing(id)?;
-        while let Some(entry) = listing.next_entry()? {
-            if entry.name == name {
-                return Ok(Some(entry.id));
-            }
-        }
-        Ok(None)
     }
 }

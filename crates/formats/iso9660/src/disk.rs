@@ -1,16 +1,15 @@
-//! Raw structures of ISO 9660, byte for byte as they lie on disk.
+//! Raw structures of ISO 9660.
 //!
-//! Owns layout, numbers and bits; every struct is unaligned, and its size is asserted. Says nothing
-//! about which values are allowed: that is for the reader to check. Sources: ECMA-119 (4th edition)
-//! for descriptors, records and path tables; the El Torito specification 1.0 for boot records;
-//! `zisofs_format.txt` and `zisofs2_format.txt` of libisofs.
+//! Owns layout, numbers, and bits; every struct is unaligned, and its size is asserted. The reader
+//! checks which values are allowed. Sources: ECMA-119 (4th edition) for descriptors, records, and
+//! path tables; the El Torito specification 1.0 for boot records; `zisofs_format.txt` and
+//! `zisofs2_format.txt` of libisofs.
 
-use std::mem::size_of;
+use packfs_format::{disk, structure};
 use zerocopy::big_endian;
 use zerocopy::little_endian::{U16, U32, U64};
-use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
-/// Length of a logical sector: descriptors fill one, directory records do not cross its end
+/// Length of a logical sector: descriptors fill one, and directory records do not cross its end
 /// (ECMA-119 6.1.2).
 pub(crate) const SECTOR_LEN: u64 = 2048;
 /// Start of the volume descriptors, after the system area (ECMA-119 6.2.1).
@@ -24,7 +23,7 @@ pub(crate) const PRIMARY: u8 = 1;
 pub(crate) const SUPPLEMENTARY: u8 = 2;
 pub(crate) const TERMINATOR: u8 = 255;
 
-/// Escape sequences that mean UCS-2, by their level (Joliet specification).
+/// Escape sequences of UCS-2, by level (Joliet specification).
 pub(crate) const JOLIET_ESCAPES: [[u8; 3]; 3] = [*b"%/@", *b"%/C", *b"%/E"];
 /// System identifier of an El Torito boot record.
 pub(crate) const EL_TORITO_ID: &[u8] = b"EL TORITO SPECIFICATION";
@@ -40,7 +39,7 @@ pub(crate) const NAME_PARENT: [u8; 1] = [1];
 
 /// Check bytes of an SP entry (SUSP 5.3).
 pub(crate) const SP_CHECK: [u8; 2] = [0xbe, 0xef];
-/// Bytes that CD-ROM XA puts before the system use area.
+/// Length of CD-ROM XA data before the system use area.
 pub(crate) const XA_LEN: usize = 14;
 
 // Bits of the flags of NM, SL and their component records (RRIP 4.1.3, 4.1.4).
@@ -53,34 +52,21 @@ pub(crate) const ROOT: u8 = 1 << 3;
 pub(crate) const TF_MODIFY: u8 = 1 << 1;
 pub(crate) const TF_LONG: u8 = 1 << 7;
 
-/// The first bytes of a file that zisofs compressed, version 1 and 2.
+/// Start of a zisofs file, version 1 and 2.
 pub(crate) const ZISOFS_MAGIC_1: [u8; 8] = [0x37, 0xe4, 0x53, 0x96, 0xc9, 0xdb, 0xd6, 0x07];
 pub(crate) const ZISOFS_MAGIC_2: [u8; 8] = [0xef, 0x22, 0x55, 0xa1, 0xbc, 0x1b, 0x95, 0xa0];
 
 /// Number of zlib in a header of version 2.
 pub(crate) const ZISOFS_ZLIB: u8 = 1;
 
-/// First bytes of the entries of a boot catalog.
+/// First byte of the entries of a boot catalog.
 pub(crate) const CATALOG_VALIDATION: u8 = 1;
 pub(crate) const CATALOG_BOOTABLE: u8 = 0x88;
 pub(crate) const CATALOG_SECTION: u8 = 0x90;
 pub(crate) const CATALOG_SECTION_LAST: u8 = 0x91;
 pub(crate) const CATALOG_EXTENSION: u8 = 0x44;
 
-/// Declares on-disk structs: layout traits and an asserted size.
-macro_rules! on_disk {
-    ($($(#[$doc:meta])* struct $name:ident ($len:literal) { $($(#[$field_doc:meta])* $field:ident: $type:ty,)* })*) => {$(
-        $(#[$doc])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
-        #[repr(C)]
-        pub(crate) struct $name {
-            $($(#[$field_doc])* pub(crate) $field: $type,)*
-        }
-        const _: () = assert!(size_of::<$name>() == $len);
-    )*};
-}
-
-on_disk! {
+disk! {
     /// A number in both byte orders (ECMA-119 7.2.3).
     struct Both16 (4) {
         le: U16,
@@ -102,18 +88,17 @@ on_disk! {
         hour: u8,
         minute: u8,
         second: u8,
-        /// From Greenwich, in quarters of an hour.
+        /// Offset from GMT in quarters of an hour.
         offset: i8,
     }
 
-    /// Head of a directory record; its name follows (ECMA-119 9.1).
+    /// Header of a directory record; its name follows (ECMA-119 9.1).
     struct RecordHead (33) {
         len: u8,
-        /// Blocks before the data.
+        /// Number of blocks before the data.
         attributes_len: u8,
         /// First block.
         extent: Both32,
-        /// In bytes.
         data_len: Both32,
         time: RecordTime,
         flags: u8,
@@ -132,9 +117,8 @@ on_disk! {
         system_id: [u8; 32],
         volume_id: [u8; 32],
         unused: [u8; 8],
-        /// Blocks of the volume.
         space_len: Both32,
-        /// Character sets, of a supplementary one.
+        /// Character sets of a supplementary descriptor.
         escapes: [u8; 32],
         set_len: Both16,
         number: Both16,
@@ -163,12 +147,12 @@ on_disk! {
         reserved_end: [u8; 653],
     }
 
-    /// Head of a path table row, little-endian; its name follows (ECMA-119 9.4).
+    /// Header of a path table row, little-endian; its name follows (ECMA-119 9.4).
     struct PathRow (8) {
         name_len: u8,
         attributes_len: u8,
         extent: U32,
-        /// Number of the row of the directory it lies in, from 1.
+        /// Row number of the parent directory, starting at 1.
         parent: U16,
     }
 
@@ -193,7 +177,7 @@ on_disk! {
         reserved: [u8; 4],
     }
 
-    /// The first entry of a boot catalog (El Torito 2.1).
+    /// First entry of a boot catalog (El Torito 2.1).
     struct BootValidation (32) {
         header_id: u8,
         platform: u8,
@@ -203,7 +187,7 @@ on_disk! {
         key: [u8; 2],
     }
 
-    /// An image to boot (El Torito 2.2).
+    /// A boot image (El Torito 2.2).
     struct BootEntry (32) {
         indicator: u8,
         media: u8,
@@ -227,53 +211,49 @@ on_disk! {
 }
 
 impl Both16 {
-    /// The number, twice.
     pub(crate) fn new(value: u16) -> Self {
         Both16 { le: value.into(), be: value.into() }
     }
 
-    /// The little-endian one, which is the one that readers take.
+    /// Returns the little-endian number, which readers use.
     pub(crate) fn get(self) -> u16 {
         self.le.get()
     }
 
-    /// Returns true if both byte orders hold the same value.
+    /// True if both byte orders store the same value.
     pub(crate) fn agrees(self) -> bool {
         self.le.get() == self.be.get()
     }
 }
 
 impl Both32 {
-    /// The number, twice.
     pub(crate) fn new(value: u32) -> Self {
         Both32 { le: value.into(), be: value.into() }
     }
 
-    /// The little-endian one, which is the one that readers take.
+    /// Returns the little-endian number, which readers use.
     pub(crate) fn get(self) -> u32 {
         self.le.get()
     }
 
-    /// Returns true if both byte orders hold the same value.
+    /// True if both byte orders store the same value.
     pub(crate) fn agrees(self) -> bool {
         self.le.get() == self.be.get()
     }
 }
 
-/// Returns the offset of a logical block.
 pub(crate) fn block_at(block: u64, block_len: impl Into<u64>) -> u64 {
     block.saturating_mul(block_len.into())
 }
 
 impl RecordHead {
-    /// Returns the offset of the data, which follow the extended attributes.
+    /// Offset of the data, which follow the extended attributes.
     pub(crate) fn data_at(&self, block_len: impl Into<u64>) -> u64 {
         block_at(u64::from(self.extent.get()).saturating_add(self.attributes_len.into()), block_len)
     }
 }
 
-/// The number in both byte orders that starts at `at`; `None` if the bytes end before it does.
+/// Returns the number in both byte orders at `at`; `None` if it exceeds the bytes.
 pub(crate) fn both32(bytes: &[u8], at: usize) -> Option<u32> {
-    let (number, _) = Both32::read_from_prefix(bytes.get(at..)?).ok()?;
-    Some(number.get())
+    structure(bytes, at).map(Both32::get)
 }

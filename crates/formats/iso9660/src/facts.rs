@@ -51,7 +51,7 @@ impl Iso9660Volume {
     }
 }
 
-/// Text of a descriptor: without what fills it up.
+/// Text of a descriptor without padding.
 fn words(bytes: &[u8]) -> String {
     let end = bytes.iter().position(|&byte| byte == 0).unwrap_or(bytes.len());
     let text = String::from_utf8_lossy(bytes.get(..end).unwrap_or_default());

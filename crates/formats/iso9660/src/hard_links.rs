@@ -1,8 +1,8 @@
-//! Hard links: which records are names of one file.
+//! Hard links: records with the names of one file.
 //!
-//! Rock Ridge has no inodes: each name has all facts in a record of its own. Names are links to one
-//! file if they say that there are several, and agree in what tells files apart: the inode number
-//! (RRIP 1.12) and where their data lies. The record that is met first stands for all.
+//! Rock Ridge has no inodes: each name has a record with all attributes. Names are hard links if
+//! their link counts say so, and they agree in inode number (RRIP 1.12) and position of data. The
+//! first record found represents all.
 
 use crate::record::Record;
 use crate::rock_ridge::RockRidge;
@@ -10,7 +10,7 @@ use packfs_core::FileType;
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
-/// Most files that are remembered; links to others are files of their own.
+/// Limit of the files that are remembered; links to others become separate files.
 const FILES_MAX: usize = 4 << 20;
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
@@ -28,12 +28,11 @@ pub(crate) struct HardLinks {
 }
 
 impl HardLinks {
-    /// The record that stands for the file of a record.
     pub(crate) fn first(&self, record: &Record, rock_ridge: &RockRidge, file_type: FileType) -> u64 {
         let Some(posix) = rock_ridge.posix.filter(|posix| posix.links > 1) else { return record.at };
         let (extent, data_len) = (record.head.extent.get(), record.head.data_len.get());
         let inode = posix.inode.filter(|&inode| inode != 0);
-        // Writers give all empty files, links and devices one extent.
+        // Writers give one extent to all empty files, links, and devices.
         if inode.is_none() && (data_len == 0 || file_type != FileType::File) {
             return record.at;
         }

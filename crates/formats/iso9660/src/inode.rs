@@ -1,7 +1,7 @@
-//! Files of all types: found by their record, parsed, checked.
+//! Files of all types, identified by their record, parsed and checked.
 //!
-//! A file's identity is the offset of the record that names it: of several names, of the one met
-//! first. The root, and directories that were moved, are known by their records of themselves.
+//! A file's id is the offset of its record, or of the first one found of several hard links. The
+//! root and relocated directories are identified by their records of themselves.
 
 use crate::corruption::Corruption;
 use crate::dates;
@@ -14,20 +14,16 @@ use crate::volume::Iso9660Volume;
 use packfs_core::{Error, FileType, Meta, Owner, Result};
 use packfs_format::{Inode, InodeId, InodeKind};
 
-/// Permissions of what has none: as Linux shows it.
+/// Default permissions, as in Linux.
 const MODE_DEFAULT: u16 = 0o555;
-/// A record lies at an even offset, and none is shorter than 32 bytes: its offset divided by that
-/// is its number in Linux.
+/// A record is at an even offset, and none is shorter than 32 bytes: its offset divided by that is
+/// its inode number in Linux.
 const NUMBER_SHIFT: u32 = 5;
 
 #[derive(Clone, Debug)]
 pub(crate) enum RawKind {
     Directory,
-    File {
-        /// Decoded length of a compressed file.
-        len: u64,
-        sections: Vec<Section>,
-    },
+    File { len: u64, sections: Vec<Section> },
     Other,
 }
 
@@ -39,13 +35,13 @@ pub(crate) struct RawInode {
     pub(crate) kind: RawKind,
 }
 
-/// The error for asking something of a file of another type.
+/// Returns the error of a request for another type.
 pub(crate) fn not_a(what: &str, raw: &RawInode) -> Error {
     Error::failed(format!("{} is a {}, not a {what}", raw.record.place(), raw.file_type.word()))
 }
 
 impl Iso9660Volume {
-    /// Reads the system use entries of a record; nothing if Rock Ridge is not shown.
+    /// Reads the system use entries of a record; empty unless Rock Ridge is displayed.
     pub(crate) fn rock_ridge(&self, record: &Record) -> Result<RockRidge> {
         let geometry = &self.geometry;
         if geometry.view != View::RockRidge {
@@ -55,7 +51,6 @@ impl Iso9660Volume {
         RockRidge::read(&self.sectors, record, skip, geometry.block_len)
     }
 
-    /// Reads the record that an id names.
     pub(crate) fn raw_inode(&self, id: InodeId) -> Result<RawInode> {
         let record = Record::read(&self.sectors, id.0, self.geometry.image_len)?;
         let Some(record) = record else {
@@ -66,7 +61,6 @@ impl Iso9660Volume {
         self.raw_inode_of(record, rock_ridge)
     }
 
-    /// The file that a record names.
     pub(crate) fn raw_inode_of(&self, record: Record, rock_ridge: RockRidge) -> Result<RawInode> {
         let by_flags = if record.has(FLAG_DIRECTORY) { FileType::Directory } else { FileType::File };
         let by_mode = rock_ridge.posix.and_then(|posix| FileType::from_mode_bits(posix.mode));
@@ -123,8 +117,8 @@ impl Iso9660Volume {
         })
     }
 
-    /// The time in a directory's record of itself, which is the one that Linux shows; where it has
-    /// none, that in the record that leads to it.
+    /// Returns the time in a directory's record of itself, as Linux does, or else that of the
+    /// record in its parent.
     fn own_time(&self, record: &Record) -> Result<RecordTime> {
         let start = record.data_at(self.geometry.block_len);
         match Record::read(&self.sectors, start, self.geometry.image_len) {
@@ -134,8 +128,8 @@ impl Iso9660Volume {
         }
     }
 
-    /// See [`packfs_format::Volume::read_link`]. A target that was cut off, as one writer does with
-    /// long ones, is what is there of it; the check tells.
+    /// See [`packfs_format::Volume::read_link`]. A truncated target, as one writer creates from
+    /// long ones, is returned as it is; the check reports it.
     pub(crate) fn link_target(&self, id: InodeId) -> Result<Vec<u8>> {
         let raw = self.raw_inode(id)?;
         if raw.file_type != FileType::Symlink {
@@ -156,8 +150,8 @@ fn sections_len(sections: &[Section]) -> u64 {
     sections.iter().map(|section| section.len).sum()
 }
 
-/// Bytes stored of a file or directory, before decompression: what Linux's `isofs_read_inode`
-/// counts blocks by, whatever the type.
+/// Stored length of a file or directory, before decompression, by which Linux's `isofs_read_inode`
+/// counts blocks of any type.
 fn stored_len(raw: &RawInode) -> u64 {
     match &raw.kind {
         RawKind::File { sections, .. } => sections_len(sections),

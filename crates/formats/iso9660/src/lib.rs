@@ -1,11 +1,11 @@
-//! ISO 9660: raw structures of the disk on one side, packfs's plain facts on the other; with Rock
-//! Ridge, Joliet, El Torito and zisofs, and the extended attributes of AAIP.
+//! ISO 9660: raw structures on disk, and their conversion to the types of packfs; with Rock Ridge,
+//! Joliet, El Torito, zisofs, and the extended attributes of AAIP.
 //!
-//! Owns everything that knows how an ISO 9660 image is built. The read side opens an image, walks
-//! and checks it; the pack side plans an image and lays out what surrounds the data. Decodes
-//! metadata, never file data; starts no thread and touches no directory of the host.
+//! Owns everything that is specific to ISO 9660 images. The read side opens, walks, and checks an
+//! image; the pack side plans an image and lays out everything except the data. Decodes metadata,
+//! never file data; starts no thread and opens no host file.
 #![forbid(unsafe_code)]
-// Every figure is read from an image: none is cut, and no place is taken for granted.
+// Every number is read from an image: casts are checked and access by index is avoided.
 #![cfg_attr(
     not(test),
     deny(clippy::indexing_slicing, clippy::cast_possible_truncation, clippy::arithmetic_side_effects)
@@ -48,7 +48,7 @@ use packfs_core::{Goal, Image, Result};
 use packfs_format::{Format, FormatInfo, LinuxDriver, Magic, Makes, PackFormat, PackSettings, Rung, Volume};
 use std::sync::Arc;
 
-/// From quick to small.
+/// From fast to small.
 const LADDER: [Rung; 2] = [
     Rung { codec: "gzip", block_size: 32 << 10, optimize: None },
     Rung { codec: "gzip", block_size: 128 << 10, optimize: Some(Goal::Size) },
@@ -61,7 +61,6 @@ pub struct Iso9660;
 /// Signature `CD001` at the second byte of the first volume descriptor.
 const MAGIC: Magic = Magic { bytes: &disk::STANDARD_ID, at: disk::DESCRIPTORS_AT + 1 };
 
-/// Identity of the format.
 static INFO: FormatInfo = FormatInfo {
     name: "iso9660",
     is_dense: true,
@@ -77,12 +76,6 @@ static INFO: FormatInfo = FormatInfo {
 impl Format for Iso9660 {
     fn info(&self) -> &'static FormatInfo {
         &INFO
-    }
-
-    fn probe(&self, image: &dyn Image) -> Result<bool> {
-        let mut magic = [0; disk::STANDARD_ID.len()];
-        let len = image.read_at(MAGIC.at, &mut magic)?;
-        Ok(len == magic.len() && magic == disk::STANDARD_ID)
     }
 
     fn open(&self, image: Arc<dyn Image>) -> Result<Box<dyn Volume>> {

@@ -1,7 +1,7 @@
-//! Names without Rock Ridge: as ISO 9660 and Joliet store them, turned into those that Linux shows.
+//! Names without Rock Ridge: conversion of ISO 9660 and Joliet names to those that Linux shows.
 
-/// A plain name as Linux shows it by default (`isofs_name_translate` in `fs/isofs/dir.c`): small
-/// letters, no version if it is the first, no dot before that.
+/// Returns a plain name as Linux shows it by default (`isofs_name_translate` in `fs/isofs/dir.c`):
+/// lower case, without version 1, and without the dot before it.
 pub(crate) fn plain(stored: &[u8]) -> Vec<u8> {
     let name = stored.strip_suffix(b".;1").or_else(|| stored.strip_suffix(b";1")).unwrap_or(stored);
     let end = name.iter().position(|&byte| byte == 0).unwrap_or(name.len());
@@ -12,8 +12,8 @@ pub(crate) fn plain(stored: &[u8]) -> Vec<u8> {
     name.get(..end).unwrap_or_default().iter().map(shown).collect()
 }
 
-/// A Joliet name as Linux shows it (`get_joliet_filename` in `fs/isofs/joliet.c`): no version if it
-/// is the first, no dots at the end. What is no character becomes U+FFFD.
+/// Returns a Joliet name as Linux shows it (`get_joliet_filename` in `fs/isofs/joliet.c`): without
+/// version 1, and without trailing dots. Invalid characters become U+FFFD.
 pub(crate) fn joliet(stored: &[u8]) -> Vec<u8> {
     let units = stored.chunks_exact(2).map(|pair| match *pair {
         [high, low] => u16::from_be_bytes([high, low]),
@@ -23,7 +23,7 @@ pub(crate) fn joliet(stored: &[u8]) -> Vec<u8> {
         char::decode_utf16(units).map(|unit| unit.unwrap_or(char::REPLACEMENT_CHARACTER)).collect();
     let name = name.strip_suffix(";1").unwrap_or(&name);
     let trimmed = name.trim_end_matches('.');
-    // A name of nothing but dots keeps one, which is refused like any other such name.
+    // A name of dots only keeps one, and is refused like any other such name.
     (if trimmed.is_empty() { name.get(..1).unwrap_or_default() } else { trimmed }).as_bytes().to_vec()
 }
 

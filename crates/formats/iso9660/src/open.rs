@@ -1,8 +1,7 @@
-//! From the volume descriptors to a checked [`Geometry`]: where everything of an image is, and
-//! which of its trees is shown.
+//! Conversion of the volume descriptors to a checked [`Geometry`].
 //!
-//! Owns every rule that holds for the image as a whole, and the choice between Rock Ridge, Joliet
-//! and plain names, which is the one that Linux makes.
+//! Owns every rule of the image as a whole, and the choice between Rock Ridge, Joliet, and plain
+//! names, which is that of Linux.
 
 use crate::corruption::{Corruption, Place};
 use crate::disk::*;
@@ -12,21 +11,19 @@ use crate::susp;
 use packfs_core::{Error, Result, range_at, usize_of};
 use zerocopy::{FromZeros, IntoBytes};
 
-/// Most volume descriptors that are looked at.
 const DESCRIPTORS_MAX: usize = 128;
-/// Name of a volume descriptor in messages.
 pub(crate) const DESCRIPTOR: &str = "volume descriptor";
-/// Names of Rock Ridge in entries that announce extensions (ER).
+/// Names of Rock Ridge in ER entries.
 const ROCK_RIDGE_IDS: [&[u8]; 3] = [b"RRIP_1991A", b"IEEE_P1282", b"IEEE_1282"];
 
-/// The shown tree of an image, and its names.
+/// The displayed tree of an image, and its names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum View {
-    /// That of the primary descriptor, with what Rock Ridge says.
+    /// Tree of the primary descriptor, with Rock Ridge.
     RockRidge,
-    /// That of the supplementary descriptor with names in UCS-2.
+    /// Tree of the supplementary descriptor with names in UCS-2.
     Joliet,
-    /// That of the primary descriptor as it is.
+    /// Tree of the primary descriptor without extensions.
     Plain,
 }
 
@@ -43,13 +40,11 @@ impl View {
 /// A descriptor of a tree.
 #[derive(Clone, Debug)]
 pub(crate) struct Described {
-    /// Offset of the descriptor.
     pub(crate) at: u64,
     pub(crate) descriptor: Box<VolumeDescriptor>,
 }
 
 impl Described {
-    /// Returns the offset of the root's record of itself.
     pub(crate) fn root_at(&self) -> u64 {
         self.descriptor.root.data_at(self.descriptor.block_len.get())
     }
@@ -61,12 +56,11 @@ pub(crate) struct Geometry {
     pub(crate) primary: Described,
     /// The Joliet descriptor and its level, 1 to 3.
     pub(crate) joliet: Option<(Described, u8)>,
-    /// Offset of the El Torito boot record, and the first sector of its catalog.
+    /// Offset of the El Torito boot record, and first sector of its catalog.
     pub(crate) catalog: Option<(u64, u32)>,
-    /// End of the descriptors.
     pub(crate) descriptors_end: u64,
     pub(crate) image_len: u64,
-    /// 512, 1024 or 2048.
+    /// 512, 1024, or 2048.
     pub(crate) block_len: u32,
     pub(crate) view: View,
     /// Offset of the root's record of itself.
@@ -79,7 +73,6 @@ pub(crate) struct Geometry {
 }
 
 impl Geometry {
-    /// Reads and checks.
     pub(crate) fn read(sectors: &Sectors) -> Result<Geometry> {
         let found = Descriptors::read(sectors)?;
         let primary = found.primary.ok_or(Corruption::NoVolume)?;
@@ -109,7 +102,7 @@ impl Geometry {
         Ok(geometry)
     }
 
-    /// Rock Ridge before Joliet before plain names; but what is there before an empty tree.
+    /// Prefers Rock Ridge to Joliet to plain names, except for an empty tree.
     fn choose_view(&mut self, sectors: &Sectors, root: &Record, is_rock_ridge: bool) -> Result<()> {
         let joliet_root = self.joliet.as_ref().map(|(joliet, _)| joliet.root_at());
         let prefers_joliet = !is_rock_ridge || is_empty(sectors, root, self.block_len)?;
@@ -129,13 +122,11 @@ impl Geometry {
         Ok(())
     }
 
-    /// Returns the end of the volume, as its descriptor records it.
     pub(crate) fn volume_end(&self) -> u64 {
         block_at(self.primary.descriptor.space_len.get().into(), self.block_len)
     }
 }
 
-/// The descriptors of an image.
 #[derive(Default)]
 struct Descriptors {
     primary: Option<Described>,
@@ -153,7 +144,7 @@ impl Descriptors {
             let read = sectors.read(Place::at(DESCRIPTOR, at), descriptor.as_mut_bytes());
             match read {
                 Ok(()) if descriptor.standard_id == STANDARD_ID => {}
-                // The list of some writers has no end, but for that of the image.
+                // Some writers omit the terminator, so the list extends to the end of the image.
                 Err(error) if found.primary.is_none() => return Err(error),
                 _ => break,
             }
@@ -172,7 +163,7 @@ impl Descriptors {
     fn take_supplementary(&mut self, at: u64, descriptor: Box<VolumeDescriptor>) {
         let level =
             JOLIET_ESCAPES.iter().zip(1..).find(|(escape, _)| descriptor.escapes.starts_with(*escape));
-        // Bit 0 says that the escapes are of no registered set.
+        // Bit 0 marks escapes of an unregistered set.
         let Some((_, level)) = level.filter(|_| descriptor.flags & 1 == 0) else { return };
         if self.joliet.as_ref().is_none_or(|&(_, before)| before < level) {
             self.joliet = Some((Described { at, descriptor }, level));
@@ -181,7 +172,7 @@ impl Descriptors {
 
     fn take_boot_record(&mut self, at: u64, descriptor: &VolumeDescriptor) {
         let bytes = descriptor.as_bytes();
-        // Its fields are others: the system at byte 7, the catalog at byte 71.
+        // Its fields differ: the system at byte 7, the catalog at byte 71.
         let is_el_torito = bytes.get(7..).is_some_and(|system| system.starts_with(EL_TORITO_ID));
         let catalog = bytes.get(71..).and_then(<[u8]>::first_chunk);
         if let (true, None, Some(&catalog)) = (is_el_torito, self.catalog, catalog) {
@@ -190,7 +181,6 @@ impl Descriptors {
     }
 }
 
-/// The root's record of itself.
 fn root(sectors: &Sectors, at: u64) -> Result<Record> {
     let place = Place::at("root directory", at);
     let record = Record::read(sectors, at, sectors.len())?;
@@ -198,11 +188,10 @@ fn root(sectors: &Sectors, at: u64) -> Result<Record> {
     record.ok_or_else(|| Corruption::NotADirectory { place }.into())
 }
 
-/// Returns true if a directory has only the records of itself and its parent.
 fn is_empty(sectors: &Sectors, directory: &Record, block_len: u32) -> Result<bool> {
     let start = directory.data_at(block_len);
     let end = range_at(start, directory.data_len()).end.min(sectors.len());
-    // Both stand at the beginning, so that the first sector tells.
+    // Both are at the start, so the first sector suffices.
     let first_end = range_at(start, SECTOR_LEN).end.min(end);
     let mut at = start;
     while at < first_end {
@@ -215,7 +204,7 @@ fn is_empty(sectors: &Sectors, directory: &Record, block_len: u32) -> Result<boo
     Ok(end == first_end)
 }
 
-/// Extensions that the root's system use entries announce.
+/// Extensions in the root's system use entries.
 struct Announced {
     skip: usize,
     root_skip: usize,

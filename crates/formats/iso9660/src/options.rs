@@ -1,4 +1,4 @@
-//! The options of ISO 9660 images: what may be asked for, and what holds otherwise.
+//! The options of ISO 9660 images, with their defaults.
 
 use packfs_codec::{Algorithm, CodecSettings};
 use packfs_codec::{CodecSpec, DictLens};
@@ -6,7 +6,6 @@ use packfs_core::{Error, Goal, ImagePath, Result};
 use packfs_format::{PackSettings, Values, one_of, options};
 
 options! {
-    /// Everything that shapes an image, checked.
     pub(crate) struct Options for "iso9660" {
         codec_name: String,
         /// `None`: files are stored uncompressed.
@@ -19,7 +18,7 @@ options! {
         one_of!["1" => Zisofs::Version1, "2" => Zisofs::Version2, "as-needed" => Zisofs::AsNeeded], "as-needed",
         "Set the zisofs version: Linux reads 1; files from 4 GiB need 2 and make as-needed choose it";
 
-    /// Longest name of a Joliet tree in units of UTF-16, if there is to be one.
+    /// Longest name of a Joliet tree in UTF-16 units; `None` without the tree.
     joliet: Option<usize> = "joliet",
         one_of!["on" => Some(JOLIET_NAME_MAX), "off" => None, "long" => Some(JOLIET_LONG_NAME_MAX)], "off",
         "Add a Joliet tree for Windows, with names of up to 64 or 103 (long) characters; compressed files stay compressed in it";
@@ -37,16 +36,15 @@ options! {
         "Set the EFI boot image, a FAT filesystem, stored uncompressed";
 }
 
-/// Version of zisofs to write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Zisofs {
     Version1,
     Version2,
-    /// The first, unless a file is too long for it.
+    /// Version 1, unless a file is too long for it.
     AsNeeded,
 }
 
-/// Number of sectors of 512 bytes that firmware loads of a boot image.
+/// Number of 512-byte sectors of a boot image that firmware loads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum BootSectors {
     Count(u16),
@@ -62,9 +60,9 @@ const JOLIET_NAME_MAX: usize = 64;
 const JOLIET_LONG_NAME_MAX: usize = 103;
 
 impl Options {
-    /// Checks what the user asked for.
+    /// Checks the given options.
     ///
-    /// Errors: `Usage`, naming what was found and what is allowed.
+    /// Errors: `Usage` with the value and the permitted ones.
     pub(crate) fn new(settings: &PackSettings) -> Result<Self> {
         let typed = settings.codec.as_deref().unwrap_or(CODEC_DEFAULT);
         let typed = &*packfs_codec::codec_for_goal(typed, settings.optimize);
@@ -110,14 +108,10 @@ fn boot_sectors(text: &str) -> Option<BootSectors> {
 
 fn boot_path(value: &str) -> Result<ImagePath> {
     let path = ImagePath::parse(value.as_bytes())?;
-    match path.is_root() {
-        true => Err(Error::usage("a boot image has to be a file in the tree")),
-        false => Ok(path),
-    }
+    if path.is_root() { Err(Error::usage("a boot image has to be a file in the tree")) } else { Ok(path) }
 }
 
-/// The block size that holds if none is named. Linux decodes a block for each page that is not in
-/// its cache yet.
+/// Returns the default block size. Linux decodes a block for each page that is not in its cache.
 fn block_len_for(goal: Goal) -> u32 {
     match goal {
         Goal::Size | Goal::Balanced | Goal::Build => BLOCK_LEN_MAX_1,

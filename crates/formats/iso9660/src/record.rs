@@ -1,29 +1,26 @@
-//! Directory records: parsed and bounded, nothing of their meaning.
+//! Directory records, parsed and checked for their bounds, without interpretation.
 
 use crate::corruption::{Corruption, Place};
 use crate::disk::*;
 use crate::sectors::Sectors;
 use packfs_core::{Result, usize_of};
+use packfs_format::split_structure;
 use std::mem::size_of;
-use zerocopy::FromBytes;
 
-/// Name of a directory record in messages.
 pub(crate) const RECORD: &str = "directory record";
 const HEAD_LEN: usize = size_of::<RecordHead>();
 
-/// A directory record: `name` and `system_use` lie within it.
+/// A directory record, which contains `name` and `system_use`.
 #[derive(Clone, Debug)]
 pub(crate) struct Record {
-    /// Its offset in the image.
     pub(crate) at: u64,
     pub(crate) head: RecordHead,
-    /// The record after its head.
     rest: Vec<u8>,
 }
 
 impl Record {
-    /// Reads the record at an offset, which must end before `end` and before its sector does.
-    /// `None` if there is none: its length is zero.
+    /// Reads the record at an offset, which must end before `end` and within its sector. `None` if
+    /// its length is zero.
     pub(crate) fn read(sectors: &Sectors, at: u64, end: u64) -> Result<Option<Record>> {
         let place = Place::at(RECORD, at);
         let sector_left = SECTOR_LEN.saturating_sub(at % SECTOR_LEN);
@@ -37,7 +34,7 @@ impl Record {
             return Ok(None);
         }
         let bytes = bytes.get(..usize::from(found)).filter(|bytes| bytes.len() > HEAD_LEN);
-        let Some((head, rest)) = bytes.and_then(|bytes| RecordHead::read_from_prefix(bytes).ok()) else {
+        let Some((head, rest)) = bytes.and_then(split_structure::<RecordHead>) else {
             return Err(Corruption::RecordLen { place, found, max }.into());
         };
         if head.name_len == 0 || usize::from(head.name_len) > rest.len() {
@@ -46,17 +43,14 @@ impl Record {
         Ok(Some(Record { at, head, rest: rest.to_vec() }))
     }
 
-    /// Returns its end in the image.
     pub(crate) fn end(&self) -> u64 {
         self.at.saturating_add(self.head.len.into())
     }
 
-    /// Returns its place, for messages.
     pub(crate) fn place(&self) -> Place {
         Place::at(RECORD, self.at)
     }
 
-    /// The name as it is stored.
     pub(crate) fn name(&self) -> &[u8] {
         self.rest.get(..usize::from(self.head.name_len)).unwrap_or_default()
     }
@@ -66,32 +60,28 @@ impl Record {
         self.rest.get(self.padded_name_len()..).unwrap_or_default()
     }
 
-    /// Returns the length of the name and its padding, which is odd, as is that of the head.
+    /// The padded length is odd, like that of the header.
     fn padded_name_len(&self) -> usize {
         usize::from(self.head.name_len | 1)
     }
 
-    /// Offset in the image of what [`Record::system_use`] returns.
+    /// Offset in the image of [`Record::system_use`].
     pub(crate) fn system_use_at(&self) -> u64 {
         self.at.saturating_add(HEAD_LEN as u64).saturating_add(self.padded_name_len() as u64)
     }
 
-    /// Returns true if a flag is set.
     pub(crate) fn has(&self, flag: u8) -> bool {
         self.head.flags & flag != 0
     }
 
-    /// Returns true for the directory's record of itself or of its parent.
     pub(crate) fn is_self_or_parent(&self) -> bool {
         self.name() == NAME_SELF || self.name() == NAME_PARENT
     }
 
-    /// Returns the start of its data, in bytes from the start of the image.
     pub(crate) fn data_at(&self, block_len: u32) -> u64 {
         self.head.data_at(block_len)
     }
 
-    /// Length of its data in bytes.
     pub(crate) fn data_len(&self) -> u64 {
         u64::from(self.head.data_len.get())
     }

@@ -1,8 +1,8 @@
-//! Rock Ridge: what a record's system use entries say of a file (RRIP 1.10 and 1.12), and those of
-//! zisofs and AAIP beside them.
+//! Rock Ridge: system use entries of a file (RRIP 1.10 and 1.12), including those of zisofs and
+//! AAIP.
 //!
-//! Owns the parsing of entries, tolerantly: a fault ends it, and what was met before holds. Who
-//! asks for what a fault took away is refused.
+//! Owns the tolerant parsing of entries: a fault ends it, and earlier entries remain valid.
+//! Requests for lost entries are refused.
 
 use crate::corruption::{Corruption, Place};
 use crate::dates;
@@ -12,36 +12,34 @@ use crate::sectors::Sectors;
 use crate::susp::{self, Entry};
 use crate::zisofs::Marked;
 use packfs_core::{DeviceNumber, Result, Timestamp};
-use zerocopy::FromBytes;
+use packfs_format::structure;
 
-/// Longest target of a symbolic link, in bytes; areas hold little more.
+/// Longest target of a symbolic link; areas contain little more.
 const TARGET_LEN_MAX: usize = 65_535;
-/// More than any name that is allowed.
+/// Upper bound of valid names.
 const NAME_LEN_MAX: usize = 1024;
 
-/// Owner, permissions and links (PX).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Posix {
     pub(crate) mode: u32,
     pub(crate) links: u32,
     pub(crate) uid: u32,
     pub(crate) gid: u32,
-    /// From RRIP 1.12 on.
+    /// Since RRIP 1.12.
     pub(crate) inode: Option<u32>,
 }
 
-/// The target of a symbolic link, as far as it was met.
+/// The target of a symbolic link so far.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Target {
     pub(crate) bytes: Vec<u8>,
-    /// True if the next component follows the one before it at once: that goes on, is the root, or
-    /// there is none.
+    /// True if the next component is appended without a slash: the previous one continues, is the
+    /// root, or does not exist.
     joins: Option<bool>,
     /// Set if the last entry continues in another.
     pub(crate) continues: bool,
 }
 
-/// Contents of a record's entries.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct RockRidge {
     pub(crate) posix: Option<Posix>,
@@ -50,18 +48,18 @@ pub(crate) struct RockRidge {
     name_continues: bool,
     pub(crate) target: Option<Target>,
     pub(crate) modified: Option<Timestamp>,
-    /// The offset from Greenwich that time has, if it is none.
+    /// Offset from GMT of the time, if it is invalid.
     pub(crate) odd_offset: Option<i8>,
-    /// First block of the directory that was moved away from here (CL).
+    /// First block of the directory that was relocated from here (CL).
     pub(crate) child: Option<u32>,
-    /// First block of the directory that this one was moved away from (PL).
+    /// First block of the original parent of this directory (PL).
     pub(crate) parent: Option<u32>,
-    /// Set if the directory was moved here (RE); it is shown at its original place.
+    /// Set if the directory was relocated (RE); it is displayed at its original position.
     pub(crate) is_relocated: bool,
     pub(crate) zisofs: Option<Marked>,
     /// Set for a sparse file (SF), which no known program writes.
     pub(crate) is_sparse: bool,
-    /// Component areas of its AL entries, one after the other.
+    /// Concatenated component areas of its AL entries.
     pub(crate) attributes: Vec<u8>,
     pub(crate) areas: Vec<(u64, u64)>,
     pub(crate) fault: Option<Corruption>,
@@ -132,7 +130,7 @@ impl RockRidge {
             return Ok(());
         }
         let name = self.name.get_or_insert_default();
-        // A second name that the first did not announce is none.
+        // A further name that the previous one did not announce is ignored.
         if !name.is_empty() && !self.name_continues {
             return Ok(());
         }
@@ -149,14 +147,13 @@ impl RockRidge {
         if flags & TF_MODIFY == 0 {
             return Ok(());
         }
-        // Before it stands the time of creation, if there is one.
+        // The creation time precedes it, if present.
         let before = usize::from(flags & 1);
         if flags & TF_LONG != 0 {
             let digits = times.get(before * 17..).and_then(<[u8]>::first_chunk).ok_or(short)?;
             self.modified = dates::of_digits(digits);
         } else {
-            let time = times.get(before * 7..).and_then(|bytes| RecordTime::read_from_prefix(bytes).ok());
-            let (time, _) = time.ok_or(short)?;
+            let time: RecordTime = structure(times, before * 7).ok_or(short)?;
             self.modified = Some(dates::of_record(time));
             self.odd_offset = Some(time.offset).filter(|offset| !dates::is_offset(*offset));
         }
@@ -165,7 +162,7 @@ impl RockRidge {
 }
 
 impl Target {
-    /// Takes the component records of one entry.
+    /// Appends the component records of one entry.
     fn take(&mut self, mut components: &[u8], place: Place) -> Result<(), Corruption> {
         let ends = Corruption::Target { place, fault: "a component of the link target ends after its entry" };
         while let [flags, len, ..] = *components {
@@ -179,12 +176,14 @@ impl Target {
                 0 => text,
                 CURRENT => b".",
                 PARENT => b"..",
-                // After another it is one more slash, as Linux has it: writers keep doubled ones
-                // so.
+                // After another component it adds a slash, as in Linux: writers store doubled
+                // slashes so.
                 ROOT => b"/",
                 _ => {
-                    let fault = "a component of the link target of an unknown kind";
-                    return Err(Corruption::Target { place, fault });
+                    return Err(Corruption::Target {
+                        place,
+                        fault: "a component of the link target of an unknown kind",
+                    });
                 }
             });
             self.joins = Some(flags & CONTINUES != 0 || kind == ROOT);
@@ -196,8 +195,8 @@ impl Target {
     }
 }
 
-/// A device number. genisoimage writes major and minor in a word each; libisofs writes both in the
-/// low one as Linux packs them, and nothing in the high one.
+/// Decodes a device number. genisoimage writes major and minor in a word each; libisofs writes both
+/// in the low one as Linux packs them, and 0 in the high one.
 fn device(high: u32, low: u32) -> DeviceNumber {
     if high == 0 && low > 0xff { DeviceNumber::decode(low) } else { DeviceNumber { major: high, minor: low } }
 }

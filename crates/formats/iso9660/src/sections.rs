@@ -1,27 +1,23 @@
-//! Runs of stored bytes that a file is made of.
+//! Runs of stored bytes of a file.
 
 use crate::corruption::{Corruption, Place};
 use crate::sectors::Sectors;
 use packfs_core::{Error, Result, len_of, range_at, usize_of};
 use std::ops::Range;
 
-/// A run of a file's stored bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Section {
-    /// Its start, in bytes from the start of the image.
     pub(crate) at: u64,
-    /// In bytes.
     pub(crate) len: u64,
 }
 
 impl Section {
-    /// Returns its range in the image.
     pub(crate) fn range(&self) -> Range<u64> {
         range_at(self.at, self.len)
     }
 }
 
-/// Returns the place of the stored byte at `position`, and the number of contiguous bytes there.
+/// Returns the offset of the stored byte at `position`, and the number of contiguous bytes there.
 pub(crate) fn at_position(sections: &[Section], mut position: u64) -> Option<(u64, u64)> {
     for section in sections {
         match position.checked_sub(section.len) {
@@ -35,12 +31,11 @@ pub(crate) fn at_position(sections: &[Section], mut position: u64) -> Option<(u6
     None
 }
 
-/// The error for a position after the end of what is stored.
 pub(crate) fn check_position(place: Place, found: u64, end: u64) -> Error {
     Corruption::ZisofsPointer { place, index: 0, found, min: 0, end }.into()
 }
 
-/// Fills `buf` with what is stored of a file, from `position` on.
+/// Fills `buf` with stored data of a file from `position` on.
 pub(crate) fn read_stored(
     sectors: &Sectors,
     sections: &[Section],
@@ -50,8 +45,11 @@ pub(crate) fn read_stored(
 ) -> Result<()> {
     while !buf.is_empty() {
         let Some((at, contiguous)) = at_position(sections, position) else {
-            let fault = "zisofs: the file ends within its header or its table of block pointers";
-            return Err(Corruption::Zisofs { place, fault }.into());
+            return Err(Corruption::Zisofs {
+                place,
+                fault: "zisofs: the file ends within its header or its table of block pointers",
+            }
+            .into());
         };
         let (part, rest) = buf.split_at_mut(usize_of(contiguous).min(buf.len()));
         sectors.read(Place::at("zisofs header", at), part)?;

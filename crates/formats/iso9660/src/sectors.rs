@@ -1,21 +1,17 @@
-//! Reading of metadata: bytes at an offset, with a small memory of what was read last.
-//!
-//! Directory records, and the areas in which they go on, lie beside each other, and are read one by
-//! one.
+//! Reads of metadata through a small cache: directory records and their continuation areas are
+//! adjacent, and read one by one.
 
 use crate::corruption::{Corruption, Place};
 use packfs_core::{Image, Result, usize_of};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Bytes of one read.
 const CHUNK_LEN: u64 = 16 << 10;
-/// Number of chunks in the cache.
 const CHUNKS: u64 = 64;
 
-/// An image's metadata.
+/// Reader of an image's metadata.
 pub(crate) struct Sectors {
     image: Arc<dyn Image>,
-    /// A chunk is remembered in the slot of its number, modulo how many there are.
+    /// A chunk is cached in the slot of its number, modulo the number of slots.
     slots: Vec<Mutex<Chunk>>,
 }
 
@@ -30,12 +26,11 @@ impl Sectors {
         Sectors { image, slots: (0..CHUNKS).map(|_| empty()).collect() }
     }
 
-    /// Length of the image in bytes.
     pub(crate) fn len(&self) -> u64 {
         self.image.len()
     }
 
-    /// Checks that `len` bytes of a structure, or of data, lie within the image.
+    /// Errors: a range of a structure or of data that exceeds the image.
     pub(crate) fn check_range(&self, place: Place, len: u64) -> Result<()> {
         let end = self.image.len();
         match place.at.checked_add(len) {
@@ -44,7 +39,6 @@ impl Sectors {
         }
     }
 
-    /// Fills `buf` with the structure at `place`.
     pub(crate) fn read(&self, place: Place, buf: &mut [u8]) -> Result<()> {
         self.check_range(place, buf.len() as u64)?;
         let (mut at, mut rest) = (place.at, buf);
@@ -56,8 +50,8 @@ impl Sectors {
         Ok(())
     }
 
-    /// Copies from the chunk that holds `at`, which lies within the image. Returns how many bytes,
-    /// at least one.
+    /// Copies from the chunk that contains `at`, which is within the image. Returns the number of
+    /// bytes, at least one.
     fn copy(&self, at: u64, buf: &mut [u8]) -> Result<usize> {
         let (number, within) = (at / CHUNK_LEN, (at % CHUNK_LEN) as usize);
         let Some(slot) = self.slots.get((number % CHUNKS) as usize) else { return Ok(0) };

@@ -1,8 +1,7 @@
-//! System use areas: the entries after a record's name, and after them those of its continuation
-//! areas (SUSP 1.12).
+//! System use areas: the entries after a record's name, and those of its continuation areas (SUSP
+//! 1.12).
 //!
-//! Owns the walk over entries. Invariant: a record's areas are so many and so long at the most,
-//! whatever they say of where they go on.
+//! Owns the walk over entries. Invariant: number and length of a record's areas are bounded.
 
 use crate::corruption::{Corruption, Place};
 use crate::disk::{block_at, both32};
@@ -10,35 +9,33 @@ use crate::record::Record;
 use crate::sectors::Sectors;
 use packfs_core::{ErrorKind, Result};
 
-/// Most continuation areas of one record. Linux follows 32; long attributes of libisofs need more.
+/// Limit of continuation areas of one record. Linux follows 32; long attributes of libisofs need
+/// more.
 const AREAS_MAX: usize = 128;
-/// Longest continuation area, in bytes. Linux reads one block of it, libisofs wrote longer ones.
+/// Longest continuation area. Linux reads one block of it, libisofs wrote longer ones.
 const AREA_LEN_MAX: u64 = 64 << 10;
-/// Most bytes of all continuation areas of one record.
 const AREAS_LEN_MAX: u64 = 256 << 10;
 
-/// An entry of a system use area.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Entry<'a> {
     pub(crate) signature: [u8; 2],
     pub(crate) version: u8,
-    /// The bytes after its first four.
+    /// The bytes after the four-byte header.
     pub(crate) fields: &'a [u8],
     pub(crate) place: Place,
 }
 
-/// Result of a walk over a record's entries.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Walked {
     /// Offset and length of each continuation area.
     pub(crate) areas: Vec<(u64, u64)>,
-    /// Why it ended early; what was met before that holds.
+    /// Reason for an early end; earlier entries remain valid.
     pub(crate) fault: Option<Corruption>,
 }
 
 /// Calls `visit` for each entry of a record, `skip` bytes after the start of its system use area.
 ///
-/// Errors: only those that are not the image's fault; others end the walk and are in its result.
+/// Errors: only those of reading; corruption ends the walk and is in its result.
 pub(crate) fn each_entry(
     sectors: &Sectors,
     record: &Record,
@@ -90,7 +87,6 @@ pub(crate) fn each_entry(
     Ok(walked)
 }
 
-/// The area in which an area continues.
 struct Continuation {
     place: Place,
     block: u32,
@@ -98,7 +94,7 @@ struct Continuation {
     len: u32,
 }
 
-/// Walks over one area. Returns where the record goes on.
+/// Walks over one area. Returns the position of its continuation.
 fn area(
     bytes: &[u8],
     at: u64,
@@ -110,7 +106,7 @@ fn area(
         let passed = bytes.len().saturating_sub(rest.len()) as u64;
         let place = Place::at("system use entry", at.saturating_add(passed));
         let signature = [first, second];
-        // What fills an area up to its end.
+        // Padding up to the end of an area.
         if signature == [0, 0] {
             break;
         }

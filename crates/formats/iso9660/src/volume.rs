@@ -1,15 +1,14 @@
-//! The opened image: holds what all read modules share and hands their answers out as a [`Volume`].
+//! The opened image as a [`Volume`], with the state common to all readers.
 
 use crate::dates;
 use crate::hard_links::HardLinks;
 use crate::open::Geometry;
 use crate::sectors::Sectors;
 use packfs_core::{Image, Result, Xattrs};
-use packfs_format::{DirCursor, DirEntry, Extent, Facts, Finding, Inode, InodeId, SpaceOwner, Volume};
+use packfs_format::{Extent, Facts, Inode, InodeId, Volume};
 use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
 
-/// An opened ISO 9660 image.
 pub(crate) struct Iso9660Volume {
     pub(crate) geometry: Geometry,
     pub(crate) sectors: Sectors,
@@ -17,7 +16,6 @@ pub(crate) struct Iso9660Volume {
 }
 
 impl Iso9660Volume {
-    /// Opens an image.
     pub(crate) fn open(image: Arc<dyn Image>) -> Result<Self> {
         let sectors = Sectors::new(image);
         let geometry = Geometry::read(&sectors)?;
@@ -36,19 +34,6 @@ impl Volume for Iso9660Volume {
 
     fn inode(&self, id: InodeId) -> Result<Inode> {
         self.plain_inode(&self.raw_inode(id)?)
-    }
-
-    fn lookup(&self, dir: InodeId, name: &[u8]) -> Result<Option<InodeId>> {
-        self.find_entry(dir, name)
-    }
-
-    fn read_dir(
-        &self,
-        dir: InodeId,
-        from: DirCursor,
-        visit: &mut dyn FnMut(DirEntry, DirCursor) -> ControlFlow<()>,
-    ) -> Result<()> {
-        self.each_entry(dir, from, visit)
     }
 
     fn read_link(&self, id: InodeId) -> Result<Vec<u8>> {
@@ -82,13 +67,5 @@ impl Volume for Iso9660Volume {
 
     fn facts(&self) -> Result<Facts> {
         self.image_facts()
-    }
-
-    fn space(&self) -> Result<Vec<SpaceOwner>> {
-        self.space_owners()
-    }
-
-    fn check(&self, found: &mut dyn FnMut(Finding)) -> Result<()> {
-        self.check_all(found)
     }
 }

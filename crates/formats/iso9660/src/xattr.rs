@@ -1,8 +1,7 @@
-//! Extended attributes and access control lists, as AAIP keeps them (`susp_aaip_2_0.txt` of
-//! libisofs).
+//! Extended attributes and ACLs of AAIP (`susp_aaip_2_0.txt` of libisofs).
 //!
-//! Owns component records, short names of namespaces, and the compact form of access control lists.
-//! Notes that libisofs keeps for itself (`isofs.`) are not attributes of the file.
+//! Owns component records, codes of namespaces, and the compact form of ACLs. Private notes of
+//! libisofs (`isofs.`) are not attributes of the file.
 
 use crate::corruption::{Corruption, Place};
 use crate::inode::RawInode;
@@ -10,33 +9,32 @@ use crate::volume::Iso9660Volume;
 use packfs_core::{Result, Xattrs};
 use packfs_format::InodeId;
 
-/// Longest full name, in bytes (`XATTR_NAME_MAX` in the kernel's `limits.h`).
+/// Longest full name (`XATTR_NAME_MAX` of Linux's `limits.h`).
 const NAME_LEN_MAX: usize = 255;
-/// Namespaces that a name begins with as one byte.
+/// Namespaces by their code, the first byte of a name.
 const NAMESPACES: [(u8, &[u8]); 5] =
     [(2, b"system."), (3, b"user."), (4, b"isofs."), (5, b"trusted."), (6, b"security.")];
-/// Namespace of libisofs's own notes.
+/// Namespace of libisofs's private notes.
 const OWN_NAMESPACE: &[u8] = b"isofs.";
 
 const ACL_ACCESS: &[u8] = b"system.posix_acl_access";
 const ACL_DEFAULT: &[u8] = b"system.posix_acl_default";
-/// Version of the form that Linux has for access control lists (`POSIX_ACL_XATTR_VERSION`).
+/// `POSIX_ACL_XATTR_VERSION`.
 const ACL_VERSION: u32 = 2;
 
 impl Iso9660Volume {
-    /// Returns true if [`Iso9660Volume::attributes`] would return anything, an error included.
+    /// True if [`Iso9660Volume::attributes`] would return anything, including an error.
     pub(crate) fn has_attributes(&self, raw: &RawInode) -> bool {
         decode(&raw.rock_ridge.attributes, raw.record.place()).map_or(true, |xattrs| !xattrs.is_empty())
     }
 
-    /// See [`packfs_format::Volume::xattrs`].
     pub(crate) fn attributes(&self, id: InodeId) -> Result<Xattrs> {
         let raw = self.raw_inode(id)?;
         Ok(decode(&raw.rock_ridge.attributes, raw.record.place())?)
     }
 }
 
-/// Decodes component records: names and values in turn.
+/// Decodes component records: names and values alternate.
 pub(crate) fn decode(components: &[u8], place: Place) -> Result<Xattrs, Corruption> {
     let wrong = |fault| Corruption::Attributes { place, fault };
     let mut xattrs = Xattrs::new();
@@ -61,7 +59,7 @@ pub(crate) fn decode(components: &[u8], place: Place) -> Result<Xattrs, Corrupti
     if let Some(lists) = lists {
         let (access, default) = access_lists(&lists).ok_or(wrong("an access control list is cut off"))?;
         for (name, list) in [(ACL_ACCESS, access), (ACL_DEFAULT, default)] {
-            // Without named users or groups it says no more than the permissions do.
+            // Without named users or groups, it only repeats the permissions.
             let says_more = list.iter().any(|(tag, ..)| matches!(tag, 0x02 | 0x08 | 0x10));
             if says_more && !xattrs.contains_key(name) {
                 xattrs.insert(name.to_vec(), in_linux_form(list));
@@ -71,7 +69,7 @@ pub(crate) fn decode(components: &[u8], place: Place) -> Result<Xattrs, Corrupti
     Ok(xattrs)
 }
 
-/// Takes a component from its records; `None` if they end before it does.
+/// Reads a component from its records; `None` if they end before it does.
 fn component(rest: &mut &[u8]) -> Option<Vec<u8>> {
     let mut bytes = Vec::new();
     loop {
@@ -93,12 +91,12 @@ fn full_name(short: &[u8]) -> Vec<u8> {
     }
 }
 
-/// An entry of an access control list: tag and permissions as Linux has them, and the id.
+/// Entry of an ACL: tag and permissions of Linux, and the id.
 type ListEntry = (u16, u16, u32);
-/// Stands for the id of an entry without one.
+/// Id of an entry without one.
 const NO_ID: u32 = u32::MAX;
 
-/// The lists for access and for what is made in a directory.
+/// Decodes the access and default ACLs.
 fn access_lists(mut compact: &[u8]) -> Option<(Vec<ListEntry>, Vec<ListEntry>)> {
     let (mut access, mut default) = (Vec::new(), Vec::new());
     let mut is_default = false;
@@ -124,7 +122,7 @@ fn access_lists(mut compact: &[u8]) -> Option<(Vec<ListEntry>, Vec<ListEntry>)> 
                 is_default = true;
                 continue;
             }
-            // Names of ids, and what is not known yet.
+            // Names of ids, and unknown entries.
             _ => continue,
         };
         let list = if is_default { &mut default } else { &mut access };
@@ -134,7 +132,7 @@ fn access_lists(mut compact: &[u8]) -> Option<(Vec<ListEntry>, Vec<ListEntry>)> 
     Some((access, default))
 }
 
-/// A list as Linux keeps it in an attribute (`posix_acl_xattr.h`).
+/// Encodes an ACL as the value of an attribute (`posix_acl_xattr.h`).
 fn in_linux_form(mut list: Vec<ListEntry>) -> Vec<u8> {
     list.sort_by_key(|&(tag, _, id)| (tag, id));
     let mut bytes = ACL_VERSION.to_le_bytes().to_vec();

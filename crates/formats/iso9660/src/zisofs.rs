@@ -1,9 +1,8 @@
-//! zisofs: files that are stored as blocks, each compressed on its own, and a table of where they
-//! start.
+//! zisofs: files stored as separately compressed blocks, with a table of their starts.
 //!
-//! Owns the marks in records, the headers of files and the block pointers (`zisofs_format.txt`,
-//! `zisofs2_format.txt`). A block that starts where the next one does is all zeros. No block is
-//! stored uncompressed: the rule that one of full length were has been revoked.
+//! Owns the marks in records, the headers of files, and the block pointers (`zisofs_format.txt`,
+//! `zisofs2_format.txt`). A block with the same start as the next one is all zeros. No block is
+//! stored uncompressed: the rule for blocks of full length has been revoked.
 
 use crate::corruption::{Corruption, Place};
 use crate::disk::*;
@@ -12,17 +11,16 @@ use crate::sectors::Sectors;
 use packfs_codec::Algorithm;
 use packfs_codec::{BlockRef, DecodedLen};
 use packfs_core::{Error, Result, blocks_of, len_of, parts_of, usize_of};
-use packfs_format::{Extent, ExtentFrom, Extents};
+use packfs_format::{Extent, ExtentFrom, Extents, filled, structure};
 use std::mem::size_of;
 use std::ops::ControlFlow;
-use zerocopy::{FromBytes, FromZeros, IntoBytes};
+use zerocopy::little_endian::{U32, U64};
 
-/// Base-2 logarithms of block sizes. Linux takes 15 to 17 of version 1, and libisofs up to 20 of
+/// Base-2 logarithms of block sizes. Linux accepts 15 to 17 of version 1, and libisofs up to 20 of
 /// version 2.
 pub(crate) const BLOCK_LOGS: std::ops::RangeInclusive<u8> = 15..=20;
-/// Number of pointers of one read.
 const POINTERS_AT_ONCE: u64 = 1024;
-/// Most bytes by which a stored block may exceed twice its decoded length: enough for any encoder.
+/// Maximum excess of a stored block over twice its decoded length: enough for any encoder.
 const GROWTH_MAX: u64 = 4096;
 
 /// Description of a compressed file in its record (ZF, Z2).
@@ -33,12 +31,11 @@ pub(crate) struct Marked {
     /// Length of the file's header in words of four bytes.
     pub(crate) header_words: u8,
     pub(crate) block_log: u8,
-    /// Length of what the file decodes to.
     pub(crate) len: u64,
 }
 
 impl Marked {
-    /// Reads the fields of an entry; `None` if they are too short.
+    /// `None` if the fields are too short.
     pub(crate) fn read(version: u8, fields: &[u8]) -> Option<Self> {
         let &[first, second, header_words, block_log, ref len @ ..] = fields.get(..12)? else { return None };
         let len = match version {
@@ -48,7 +45,7 @@ impl Marked {
         Some(Marked { version, algorithm: [first, second], header_words, block_log, len })
     }
 
-    /// Errors: `Unsupported` for versions and codecs that packfs does not decode.
+    /// Errors: `Unsupported` for unknown versions and codecs.
     pub(crate) fn algorithm(&self, place: Place) -> Result<Algorithm> {
         let unsupported = |what: &str| {
             Error::unsupported(
@@ -69,11 +66,11 @@ impl Marked {
         })
     }
 
-    /// Returns the decoded length of blocks.
     fn block_len(&self, place: Place) -> Result<u32, Corruption> {
-        match BLOCK_LOGS.contains(&self.block_log) {
-            true => Ok(1 << self.block_log),
-            false => Err(Corruption::ZisofsLog { place, found: self.block_log }),
+        if BLOCK_LOGS.contains(&self.block_log) {
+            Ok(1 << self.block_log)
+        } else {
+            Err(Corruption::ZisofsLog { place, found: self.block_log })
         }
     }
 
@@ -86,7 +83,7 @@ impl Marked {
     }
 }
 
-/// A compressed file, its header read.
+/// A compressed file with a verified header.
 pub(crate) struct Compressed<'a> {
     sectors: &'a Sectors,
     sections: &'a [Section],
@@ -94,12 +91,12 @@ pub(crate) struct Compressed<'a> {
     place: Place,
     algorithm: Algorithm,
     block_len: u32,
-    /// Length of what is stored, header and pointers included.
+    /// Stored length, including header and pointers.
     stored_len: u64,
 }
 
 impl<'a> Compressed<'a> {
-    /// Opens a file that its record, at `place`, says to be compressed.
+    /// Opens a file that its record, at `place`, marks as compressed.
     pub(crate) fn open(
         sectors: &'a Sectors,
         sections: &'a [Section],
@@ -113,8 +110,11 @@ impl<'a> Compressed<'a> {
         file.check_header()?;
         let table_end = file.table_end();
         if table_end.is_none_or(|end| end > stored_len) {
-            let fault = "zisofs: the table of block pointers is longer than the file";
-            return Err(Corruption::Zisofs { place, fault }.into());
+            return Err(Corruption::Zisofs {
+                place,
+                fault: "zisofs: the table of block pointers is longer than the file",
+            }
+            .into());
         }
         Ok(file)
     }
@@ -123,23 +123,22 @@ impl<'a> Compressed<'a> {
         self.marked.len.div_ceil(u64::from(self.block_len))
     }
 
-    /// Returns the end of the table of pointers in the stored data.
     fn table_end(&self) -> Option<u64> {
         let pointers = self.block_count().checked_add(1)?;
         pointers.checked_mul(self.marked.pointer_len())?.checked_add(self.marked.header_len())
     }
 
-    /// Checks that the file begins as its record says.
+    /// Compares the header of the file with its record.
     fn check_header(&self) -> Result<()> {
         let (place, marked) = (self.place, &self.marked);
         let wrong = |fault| Err(Corruption::Zisofs { place, fault }.into());
         let (magic, header_words, block_log, len) = if marked.version == 1 {
-            let mut header = ZisofsHeader1::new_zeroed();
-            read_stored(self.sectors, self.sections, 0, header.as_mut_bytes(), place)?;
+            let header: ZisofsHeader1 =
+                filled(|bytes| read_stored(self.sectors, self.sections, 0, bytes, place))?;
             (header.magic == ZISOFS_MAGIC_1, header.header_words, header.block_log, header.len.get().into())
         } else {
-            let mut header = ZisofsHeader2::new_zeroed();
-            read_stored(self.sectors, self.sections, 0, header.as_mut_bytes(), place)?;
+            let header: ZisofsHeader2 =
+                filled(|bytes| read_stored(self.sectors, self.sections, 0, bytes, place))?;
             (header.magic == ZISOFS_MAGIC_2, header.header_words, header.block_log, header.len.get())
         };
         let header_len_min =
@@ -155,8 +154,8 @@ impl<'a> Compressed<'a> {
         }
     }
 
-    /// Calls `visit` for each block from `first` on, with its number and where it lies in what is
-    /// stored, until it breaks.
+    /// Calls `visit` for each block from `first` on, with its number and its range in the stored
+    /// data, until it breaks.
     pub(crate) fn each_block(
         &self,
         first: u64,
@@ -175,10 +174,9 @@ impl<'a> Compressed<'a> {
             let position = self.marked.header_len().saturating_add(part.start.saturating_mul(pointer_len));
             read_stored(self.sectors, self.sections, position, &mut bytes, self.place)?;
             for (number, pointer) in part.zip(bytes.chunks_exact(usize_of(pointer_len))) {
-                let found = match *pointer {
-                    [a, b, c, d] => u64::from(u32::from_le_bytes([a, b, c, d])),
-                    _ => u64::read_from_bytes(pointer).map(u64::from_le).unwrap_or(0),
-                };
+                let wide = structure(pointer, 0).map(U64::get);
+                let found =
+                    wide.or(structure(pointer, 0).map(|narrow: U32| u64::from(narrow.get()))).unwrap_or(0);
                 let (place, end) = (self.place, self.stored_len);
                 let low = start.unwrap_or(min);
                 if found < low || found > end {
@@ -199,7 +197,7 @@ impl<'a> Compressed<'a> {
         Ok(ControlFlow::Continue(()))
     }
 
-    /// Hands out the extents of the range that is wanted.
+    /// Passes on the extents of the requested range.
     pub(crate) fn extents(&self, extents: &mut Extents<'_>) -> Result<()> {
         let block_len = u64::from(self.block_len);
         let range = extents.range();
@@ -224,7 +222,8 @@ impl<'a> Compressed<'a> {
             return Err(check_position(self.place, stored.start, self.stored_len));
         };
         if contiguous < stored_len {
-            let what = format!("{}: zisofs block {index} lies in two extents that are apart", self.place);
+            let what =
+                format!("{}: zisofs block {index} is in two extents that are not adjacent", self.place);
             return Err(Error::unsupported("iso9660 image", what));
         }
         let block = BlockRef {

@@ -1,9 +1,8 @@
-//! Faults of a physical volume and its group: place, value found, values allowed.
+//! Faults of a physical volume and its group: offset, value found, values allowed.
 
 use packfs_format::{TRUNCATED, faults};
 
 faults! {
-    /// Faults of a physical volume; `found` is the value that it stores.
     pub(crate) enum Corruption in "lvm image" {}
 
     NoLabel = "no label with \"LABELONE\" in the first four sectors"

@@ -1,4 +1,4 @@
-//! The physical volumes that are given, and the newest text of their group.
+//! The given physical volumes, and the newest text of their group.
 
 use crate::corruption::Corruption;
 use crate::group::Group;
@@ -6,21 +6,23 @@ use crate::label::Physical;
 use packfs_core::{Error, Image, Result};
 use std::sync::Arc;
 
-/// A group, and what is given of it.
+/// A group, and its given physical volumes.
 pub(crate) struct Given {
     pub(crate) group: Group,
     /// One for each image.
     pub(crate) physicals: Vec<Physical>,
-    /// Texts that are damaged or old, one sentence each.
+    /// Warnings about damaged or old texts.
     pub(crate) doubts: Vec<String>,
 }
 
 impl Given {
-    /// Reads the labels and texts of some images, of which the first is opened.
+    /// Reads the labels and texts of images, the first of which is opened.
     ///
-    /// Errors: `Corrupt` if no text is sound, `Usage` for an image of another group, `Io`.
+    /// Errors: `Corrupt` if no text is valid, `Usage` for an image of another group, `Io`.
     pub(crate) fn read(images: &[Arc<dyn Image>]) -> Result<Given> {
-        let (mut physicals, mut groups, mut doubts) = (Vec::new(), Vec::new(), Vec::new());
+        let mut physicals = Vec::new();
+        let mut groups = Vec::new();
+        let mut doubts = Vec::new();
         let mut fault = None;
         for (index, image) in images.iter().enumerate() {
             let at = |error: Error| if index == 0 { error } else { error.at(image.name()) };
@@ -40,13 +42,14 @@ impl Given {
         let stranger = |index: usize, name: &str| {
             let image = images.get(index).map(|image| image.name()).unwrap_or_default();
             let message = format!("{image} is no physical volume of the group {name:?}");
-            // What was opened has a group of its own, and a sound label names the right volume.
-            match index == 0 || physicals.get(index).is_some_and(|it| it.label_fault.is_some()) {
-                true => Error::corrupt("lvm image", message).hint("its label or its metadata is damaged"),
-                false => Error::usage(message),
+            // The opened image may have its own group, and a valid label identifies its volume.
+            if index == 0 || physicals.get(index).is_some_and(|it| it.label_fault.is_some()) {
+                Error::corrupt("lvm image", message).hint("its label or its metadata is damaged")
+            } else {
+                Error::usage(message)
             }
         };
-        // The group is that of the first image, which need not have a text of its own.
+        // The group is that of the first image, even if its own text is missing.
         let own = groups.iter().filter(|(_, group)| group.has(uuid(0)));
         let Some((_, newest)) = own.max_by_key(|(index, group)| (*index == 0, group.sequence)) else {
             return Err(match groups.first() {

@@ -1,4 +1,4 @@
-//! A volume group: its volumes, and where their extents lie.
+//! A volume group: its volumes, and the positions of their extents.
 
 use crate::corruption::Corruption;
 use crate::disk::SECTOR_LEN;
@@ -6,50 +6,44 @@ use crate::text::{Section, Value};
 use packfs_core::Name;
 use std::collections::{HashMap, HashSet};
 
-/// Longest extents, in sectors: 16 GiB.
+/// Longest extent, in sectors: 16 GiB.
 const EXTENT_MAX: u64 = 32 << 20;
-/// Most volumes that are listed.
 const VOLUMES_MAX: usize = 16 << 10;
 
-/// A stretch of a linear volume.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Segment {
-    /// Its start in the volume, in bytes.
+    /// Start in the volume, in bytes.
     pub(crate) start: u64,
-    /// Its length in bytes.
     pub(crate) len: u64,
     pub(crate) kind: Kind,
 }
 
 impl Segment {
-    /// Returns its end in the volume.
     pub(crate) fn end(&self) -> u64 {
         self.start.saturating_add(self.len)
     }
 }
 
-/// Storage of a segment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// On a physical volume, by its index, from this byte on.
+    /// Index of a physical volume, and offset on it.
     Linear { physical: usize, at: u64 },
-    /// In another way, which is not read.
+    /// Another type, which is not supported.
     Other(String),
 }
 
-/// A logical volume that users see.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Logical {
     pub(crate) name: String,
     pub(crate) len: u64,
     /// In order of their starts, without gaps, up to a fault.
     pub(crate) segments: Vec<Segment>,
-    /// The first part of its text that makes no sense.
+    /// The first invalid part of its text.
     pub(crate) fault: Option<Corruption>,
 }
 
 impl Logical {
-    /// Returns the type, as LVM2 names it.
+    /// Type, as LVM2 names it.
     pub(crate) fn kind(&self) -> &str {
         match self.segments.first().map(|segment| &segment.kind) {
             Some(Kind::Other(kind)) => kind,
@@ -58,7 +52,7 @@ impl Logical {
     }
 }
 
-/// A physical volume of the group, as the text has it.
+/// A physical volume in the text of the group.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Member {
     pub(crate) name: String,
@@ -67,11 +61,10 @@ pub(crate) struct Member {
     start: u64,
 }
 
-/// A group.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Group {
     pub(crate) name: String,
-    /// Its number; empty if there is none.
+    /// UUID; empty if it is missing.
     pub(crate) id: String,
     pub(crate) sequence: u64,
     pub(crate) extent_len: u64,
@@ -80,10 +73,10 @@ pub(crate) struct Group {
 }
 
 impl Group {
-    /// Reads the text of a group.
+    /// Parses the text of a group.
     ///
-    /// Errors: `Corrupt` for a text without what is needed, or with figures that cannot be. A fault
-    /// of one volume is kept with it.
+    /// Errors: `Corrupt` for missing entries, and for values out of range. A fault of one volume is
+    /// stored with it.
     pub(crate) fn parse(text: &[u8]) -> Result<Group, Corruption> {
         let text = Section::parse(text)?;
         let group = text.0.iter().find_map(|(name, value)| match value {
@@ -110,18 +103,18 @@ impl Group {
         Ok(Group { name: name.clone(), id, sequence, extent_len, members, logicals })
     }
 
-    /// Returns true if a physical volume of this number belongs to the group.
+    /// True if the group contains a physical volume with this UUID.
     pub(crate) fn has(&self, uuid: &str) -> bool {
         self.members.iter().any(|member| member.uuid == uuid)
     }
 }
 
-/// A snapshot, as the text has it: a volume of its own name, which holds those of two others.
+/// A snapshot: a separate volume in the text, which refers to two others.
 struct Snapshot<'a> {
     origin: &'a str,
-    /// The volume with the changes, by whose name users know the snapshot.
+    /// The volume with the changes; its name is that of the snapshot.
     store: &'a str,
-    /// True if the changes are on their way into the origin.
+    /// True if the changes are being merged into the origin.
     merges: bool,
 }
 
@@ -131,7 +124,8 @@ fn snapshot(section: &Section) -> Option<Snapshot<'_>> {
     if segment.text("type").ok()? != "snapshot" {
         return None;
     }
-    let (cow, merging) = (segment.text("cow_store").ok(), segment.text("merging_store").ok());
+    let cow = segment.text("cow_store").ok();
+    let merging = segment.text("merging_store").ok();
     Some(Snapshot {
         origin: segment.text("origin").ok()?,
         store: cow.or(merging)?,
@@ -139,7 +133,7 @@ fn snapshot(section: &Section) -> Option<Snapshot<'_>> {
     })
 }
 
-/// Properties of the group that its volumes are read with.
+/// Properties of the group that its volumes need.
 struct Parser<'a> {
     extent_len: u64,
     members: &'a [Member],
@@ -147,7 +141,6 @@ struct Parser<'a> {
 }
 
 impl Parser<'_> {
-    /// All volumes that users see.
     fn volumes(&self, group: &Section) -> Result<Vec<Logical>, Corruption> {
         let (mut logicals, mut names): (Vec<Logical>, HashSet<&str>) = (Vec::new(), HashSet::new());
         let mut merged = HashSet::new();
@@ -167,7 +160,7 @@ impl Parser<'_> {
             merged.extend(snapshot.filter(|snapshot| snapshot.merges).map(|snapshot| snapshot.origin));
             logicals.push(self.volume(shown, section));
         }
-        // What the origin holds is in two places.
+        // The data of the origin is in two volumes.
         for logical in logicals.iter_mut().filter(|logical| merged.contains(logical.name.as_str())) {
             let kind = || Kind::Other("snapshot-merge".into());
             logical.segments.iter_mut().for_each(|segment| segment.kind = kind());
@@ -186,10 +179,10 @@ impl Parser<'_> {
             }
         }
         segments.sort_by_key(|segment| segment.start);
-        // An extent more if there is a fault, or the volume would seem to be read to its end.
+        // One more extent in case of a fault, or the volume would appear complete.
         let end = segments.iter().map(Segment::end).max().unwrap_or(0);
         let len = if fault.is_some() || end == 0 { end.saturating_add(self.extent_len) } else { end };
-        // Segments follow each other, so that every byte of the volume has one place.
+        // Segments are contiguous, so that every byte of the volume has one position.
         let (mut end, mut sound) = (0_u64, 0_usize);
         for segment in &segments {
             if segment.start != end || segment.len == 0 {
@@ -229,7 +222,7 @@ impl Parser<'_> {
             let stripes = segment.list("stripes")?;
             return Ok(Kind::Other(format!("striped over {} volumes", stripes.len() / 2)));
         };
-        // A stripe may also lie on a volume of the group, as while pvmove runs.
+        // A stripe may be on a logical volume, as while pvmove runs.
         let Some((&physical, member)) =
             self.indexes.get(area.as_str()).and_then(|index| Some((index, self.members.get(*index)?)))
         else {

@@ -1,30 +1,25 @@
-//! Labels and headers of physical volumes, and the newest text in their areas of metadata.
+//! Labels and headers of physical volumes, and the newest text in their metadata areas.
 
 use crate::corruption::Corruption;
 use crate::disk::*;
 use packfs_core::{ErrorKind, Image, Result, range_at, usize_of};
-use std::mem::size_of;
+use packfs_format::{read_structure, split_structure, structure, structures};
 use std::ops::Range;
-use zerocopy::{FromBytes, FromZeros, IntoBytes};
 
-/// Sectors that may have a label.
 const LABEL_SECTORS: u64 = 4;
-/// Longest text: LVM2 makes areas of 1 MiB.
+/// Longest text: LVM2 creates areas of 1 MiB.
 const TEXT_MAX: u64 = 4 << 20;
-/// Most areas of either kind.
 const AREAS_MAX: usize = 16;
 /// First byte of a label that its checksum covers.
 const SUMMED_AT: usize = 20;
 
-/// A label and its offset; `None` if there is none.
 pub(crate) fn find(image: &dyn Image) -> Result<Option<(u64, Label)>> {
     for sector in 0..LABEL_SECTORS {
         let at = sector.saturating_mul(SECTOR_LEN);
         if range_at(at, SECTOR_LEN).end > image.len() {
             break;
         }
-        let mut label = Label::new_zeroed();
-        image.read_exact_at(at, label.as_mut_bytes())?;
+        let label: Label = read_structure(image, at)?;
         if label.id == LABEL && label.kind == LABEL_KIND && label.sector.get() == sector {
             return Ok(Some((at, label)));
         }
@@ -32,19 +27,17 @@ pub(crate) fn find(image: &dyn Image) -> Result<Option<(u64, Label)>> {
     Ok(None)
 }
 
-/// A physical volume.
 pub(crate) struct Physical {
     pub(crate) uuid: String,
-    /// Length of the device that it was made on.
+    /// Length of the device that it was created on.
     pub(crate) device_len: u64,
-    /// Its areas of metadata.
     areas: Vec<Range<u64>>,
     pub(crate) label: Range<u64>,
     /// A wrong checksum of the label.
     pub(crate) label_fault: Option<Corruption>,
 }
 
-/// LVM2's checksum: CRC-32 with a seed of its own, and without inversions.
+/// CRC-32 of LVM2, with another seed, and without inversions.
 pub(crate) fn checksum(bytes: &[u8]) -> u32 {
     let mut hasher = crc32fast::Hasher::new_with_initial(!CHECKSUM_SEED);
     hasher.update(bytes);
@@ -61,27 +54,26 @@ impl Physical {
         let mut sector = vec![0; usize_of(SECTOR_LEN)];
         image.read_exact_at(at, &mut sector)?;
         let rest = sector.get(usize_of(found.into())..).filter(|_| found >= 32);
-        let Some(Ok((header, lists))) = rest.map(Header::read_from_prefix) else {
+        let Some((header, lists)) = rest.and_then(split_structure::<Header>) else {
             return Err(Corruption::LabelOffset { found }.into());
         };
-        let mut rows =
-            lists.chunks_exact(size_of::<Area>()).filter_map(|row| Area::read_from_bytes(row).ok());
-        // Data first, then metadata, each list with zeros at its end.
+        let mut rows = structures::<Area>(lists);
+        // Data first, then metadata, each list terminated by zeros.
         for _ in rows.by_ref().take(AREAS_MAX).take_while(|area| area.at.get() != 0) {}
         let metadata = rows.take(AREAS_MAX).take_while(|area| area.at.get() != 0);
         let areas = metadata.map(|area| range_at(area.at.get(), area.len.get())).collect();
-        let (found, computed) = (label.checksum.get(), checksum(sector.get(SUMMED_AT..).unwrap_or_default()));
+        let found = label.checksum.get();
+        let computed = checksum(sector.get(SUMMED_AT..).unwrap_or_default());
         let label_fault = (found != computed).then_some(Corruption::LabelChecksum { found, computed });
         let (uuid, device_len) = (text_of(&header.uuid), header.device_len.get());
         Ok(Physical { uuid, device_len, areas, label: range_at(at, SECTOR_LEN), label_fault })
     }
 
-    /// Returns the areas of metadata.
     pub(crate) fn areas(&self) -> &[Range<u64>] {
         &self.areas
     }
 
-    /// The texts of its areas that are used, each with its fault if it has one.
+    /// Returns the texts of its used areas, or their faults.
     ///
     /// Errors: `Io`.
     pub(crate) fn texts(&self, image: &dyn Image) -> Result<Vec<Result<Vec<u8>>>> {
@@ -109,13 +101,14 @@ fn area_text(image: &dyn Image, area: &Range<u64>) -> Result<Option<Vec<u8>>> {
     }
     let mut bytes = vec![0; AREA_HEADER_LEN];
     image.read_exact_at(at, &mut bytes)?;
-    let Ok((header, _)) = AreaHeader::read_from_prefix(&bytes) else {
+    let Some(header) = structure::<AreaHeader>(&bytes, 0) else {
         return Err(Corruption::AreaMagic { at }.into());
     };
     if header.magic != AREA_MAGIC {
         return Err(Corruption::AreaMagic { at }.into());
     }
-    let (found, computed) = (header.checksum.get(), checksum(bytes.get(4..).unwrap_or_default()));
+    let found = header.checksum.get();
+    let computed = checksum(bytes.get(4..).unwrap_or_default());
     if found != computed {
         return Err(Corruption::AreaChecksum { at, found, computed }.into());
     }
@@ -127,7 +120,7 @@ fn area_text(image: &dyn Image, area: &Range<u64>) -> Result<Option<Vec<u8>>> {
     if text_len > max || !(AREA_HEADER_LEN as u64..len).contains(&text_at) {
         return Err(Corruption::TextPlace { at: text_at, len: text_len, max }.into());
     }
-    // The area is a ring: a text goes on after its header.
+    // The area is a ring: a text continues after its header.
     let mut text = vec![0; usize_of(text_len)];
     let (first, second) = text.split_at_mut(usize_of(text_len.min(len.saturating_sub(text_at))));
     image.read_exact_at(at.saturating_add(text_at), first)?;

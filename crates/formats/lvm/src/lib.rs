@@ -3,7 +3,7 @@
 //! Owns labels and headers of physical volumes, and the text that describes a group. Linear volumes
 //! are read; the others are listed and refused one by one. Read only.
 #![forbid(unsafe_code)]
-// Every figure is read from an image: none is cut, and no place is taken for granted.
+// Every number is read from an image: casts are checked and access by index is avoided.
 #![cfg_attr(
     not(test),
     deny(clippy::indexing_slicing, clippy::cast_possible_truncation, clippy::arithmetic_side_effects)
@@ -23,14 +23,13 @@ use packfs_core::{Error, Image, Result};
 use packfs_format::{Format, FormatInfo, Magic, OpenOption, Opening, PackFormat, PackSettings, Volume};
 use std::sync::Arc;
 
-/// The label is mostly in the second sector; [`Format::probe`] looks at four.
+/// The label is usually in the second sector; [`Format::probe`] examines four.
 static MAGICS: [Magic; 1] = [Magic { bytes: &disk::LABEL, at: 512 }];
 
 /// The LVM2 format.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Lvm;
 
-/// Identity of the format.
 static INFO: FormatInfo =
     FormatInfo { name: "lvm", magics: &MAGICS, opens_with: &[OpenOption::Devices], ..FormatInfo::EMPTY };
 

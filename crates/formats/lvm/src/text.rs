@@ -6,10 +6,9 @@ use crate::corruption::Corruption;
 
 /// Deepest section: group, volumes, volume, segment.
 const DEPTH_MAX: usize = 8;
-/// Most values: ten thousand volumes have fewer.
+/// Limit of values: ten thousand volumes have fewer.
 const VALUES_MAX: usize = 1 << 19;
 
-/// A value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Value {
     Number(u64),
@@ -23,9 +22,7 @@ pub(crate) enum Value {
 pub(crate) struct Section(pub(crate) Vec<(String, Value)>);
 
 impl Section {
-    /// Parses a whole text.
-    ///
-    /// Errors: the place where it breaks the syntax.
+    /// Errors: the offset of a syntax error.
     pub(crate) fn parse(text: &[u8]) -> Result<Section, Corruption> {
         let mut parser = Parser { text, at: 0, values: 0 };
         parser.section(0)
@@ -35,7 +32,6 @@ impl Section {
         self.0.iter().find(|(own, _)| own == name).map(|(_, value)| value)
     }
 
-    /// A number.
     pub(crate) fn number(&self, name: &'static str) -> Result<u64, Corruption> {
         match self.get(name) {
             Some(Value::Number(number)) => Ok(*number),
@@ -43,7 +39,6 @@ impl Section {
         }
     }
 
-    /// A text.
     pub(crate) fn text(&self, name: &'static str) -> Result<&str, Corruption> {
         match self.get(name) {
             Some(Value::Text(text)) => Ok(text),
@@ -51,7 +46,6 @@ impl Section {
         }
     }
 
-    /// A list.
     pub(crate) fn list(&self, name: &'static str) -> Result<&[Value], Corruption> {
         match self.get(name) {
             Some(Value::List(list)) => Ok(list),
@@ -59,7 +53,7 @@ impl Section {
         }
     }
 
-    /// The sections within one of this name; none if there is no such one.
+    /// Returns the sections within one of this name; empty without it.
     pub(crate) fn sections(&self, name: &str) -> impl Iterator<Item = (&str, &Section)> {
         let inner = match self.get(name) {
             Some(Value::Section(section)) => section.0.as_slice(),
@@ -107,7 +101,7 @@ impl Parser<'_> {
         None
     }
 
-    /// Takes this byte, if it is next.
+    /// Consumes this byte, if it is next.
     fn takes(&mut self, wanted: u8) -> bool {
         let is_next = self.next() == Some(wanted);
         if is_next {
@@ -116,7 +110,8 @@ impl Parser<'_> {
         is_next
     }
 
-    /// Names up to the brace at the end of the section; up to the end of the text at depth 0.
+    /// Parses names up to the brace at the end of the section; up to the end of the text at depth
+    /// 0.
     fn section(&mut self, depth: usize) -> Result<Section, Corruption> {
         let mut section = Section::default();
         self.count()?;
@@ -170,7 +165,7 @@ impl Parser<'_> {
                 }
                 Ok(Value::List(list))
             }
-            // Fractions and the like, which nothing here asks for, are texts.
+            // Other values, such as fractions, are not used and remain text.
             _ => self.name().map(|word| word.parse().map_or(Value::Text(word), Value::Number)),
         }
     }

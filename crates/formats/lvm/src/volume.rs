@@ -1,4 +1,4 @@
-//! The opened group: hands the answers of the read modules out as a [`Container`].
+//! The opened group as a [`Container`].
 
 use crate::corruption::Corruption;
 use crate::given::Given;
@@ -7,38 +7,33 @@ use crate::label::Physical;
 use packfs_core::{Error, Image, JoinedImage, Result, len_of, range_at};
 use packfs_format::check::Report;
 use packfs_format::{
-    ContainedFiles, Container, Extent, ExtentFrom, Extents, FactValue, Facts, Finding, SpaceOwner,
-    space_owners,
+    ContainedFiles, Container, Extent, Extents, FactValue, Facts, Finding, SpaceOwner, space_owners,
 };
 use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
 
-/// An opened group.
 pub(crate) struct LvmVolume {
     image: Arc<dyn Image>,
     own: Physical,
     pub(crate) group: Group,
-    /// Bytes of each physical volume of the group in all of them in a row; `None` for those that
-    /// are not given.
+    /// Range of each physical volume in the concatenated images; `None` if it is not given.
     places: Vec<Option<Range<u64>>>,
     joined: Option<Arc<JoinedImage>>,
     files: ContainedFiles,
-    /// Texts that are damaged or old.
+    /// Warnings about damaged or old texts.
     doubts: Vec<String>,
 }
 
-/// The place of a segment that is read.
+/// Position of a readable segment.
 struct Place {
-    /// Offset of its first byte.
     at: u64,
-    /// Number of its bytes that the file has.
+    /// Number of its bytes within the file.
     there: u64,
-    /// The fault of the others.
+    /// Fault of the missing bytes.
     beyond: Option<Corruption>,
 }
 
 impl LvmVolume {
-    /// Opens a physical volume, and further ones of its group.
     pub(crate) fn open(image: Arc<dyn Image>, devices: Vec<Arc<dyn Image>>) -> Result<Self> {
         let mut images = vec![Arc::clone(&image)];
         images.extend(devices);
@@ -62,10 +57,9 @@ impl LvmVolume {
         Ok(LvmVolume { image, own, group, places, joined, files, doubts })
     }
 
-    /// The place of a segment.
+    /// Locates a segment.
     ///
-    /// Errors: `Unsupported` for one that is not linear, `Failed` for one on a physical volume that
-    /// is not given.
+    /// Errors: `Unsupported` if it is not linear, `Failed` if its physical volume is not given.
     fn place(&self, volume: &str, segment: &Segment) -> Result<Place> {
         let (physical, at) = match &segment.kind {
             Kind::Linear { physical, at } => (*physical, *at),
@@ -79,7 +73,7 @@ impl LvmVolume {
         let Some(range) = self.places.get(physical).and_then(Option::as_ref) else {
             let name =
                 self.group.members.get(physical).map(|member| member.name.as_str()).unwrap_or_default();
-            let what = format!("volume {volume:?} lies on the physical volume {name:?}, which is not given");
+            let what = format!("volume {volume:?} is on the physical volume {name:?}, which is not given");
             return Err(Error::failed(what).hint("--device FILE adds a physical volume of the group"));
         };
         let (len, limit) = (segment.len, len_of(range));
@@ -88,7 +82,7 @@ impl LvmVolume {
         Ok(Place { at: range.start.saturating_add(at), there, beyond })
     }
 
-    /// Hands out the extents of a volume, as far as they are there.
+    /// Passes on the extents of a volume that exist.
     fn push_extents(&self, logical: &Logical, extents: &mut Extents<'_>) -> Result<()> {
         let range = extents.range();
         let first = logical.segments.partition_point(|segment| segment.end() <= range.start);
@@ -97,8 +91,7 @@ impl LvmVolume {
                 return Ok(());
             }
             let Place { at, there, beyond } = self.place(&logical.name, segment)?;
-            let extent = Extent { offset: segment.start, len: there, from: ExtentFrom::Stored(at) };
-            if extents.push(extent).is_break() {
+            if extents.stored(range_at(segment.start, there), at).is_break() {
                 return Ok(());
             }
             match beyond {
@@ -133,8 +126,7 @@ impl Container for LvmVolume {
         let logical = logical.ok_or_else(|| Error::failed(format!("no volume {index}")))?;
         let mut extents = Extents::new(range, visit);
         let pushed = self.push_extents(logical, &mut extents);
-        extents.finish();
-        pushed
+        extents.finish(pushed)
     }
 
     fn warnings(&self) -> Vec<String> {
@@ -171,7 +163,7 @@ impl Container for LvmVolume {
         let mut claims = vec![(self.own.label.clone(), "label")];
         claims.extend(self.own.areas().iter().map(|area| (area.clone(), "metadata")));
         for logical in &self.group.logicals {
-            // What lies elsewhere, or cannot be read, owns nothing here.
+            // Unreadable segments own nothing here.
             let places =
                 logical.segments.iter().filter_map(|segment| self.place(&logical.name, segment).ok());
             claims.extend(places.map(|place| (range_at(place.at, place.there), "volume")));
@@ -194,7 +186,7 @@ impl Container for LvmVolume {
                 match self.place(&logical.name, segment) {
                     Ok(Place { beyond: Some(fault), .. }) => report.error(&logical.name, fault),
                     Ok(_) => {}
-                    // Sound, but not to be read here.
+                    // Valid, but not readable here.
                     Err(error) => report.note(&logical.name, error),
                 }
             }

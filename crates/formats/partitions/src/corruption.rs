@@ -1,12 +1,11 @@
-//! Faults of a partition table and their messages: place, value found, values allowed.
+//! Faults of a partition table and their messages: offset, value found, values allowed.
 
 use packfs_format::{TRUNCATED, faults};
 
 faults! {
-    /// Faults of a partition table; `found` is the value that it stores.
     pub(crate) enum Corruption in "partition table" {}
 
-    Signature = "neither a boot record at 0x0 nor a GPT header is there";
+    Signature = "neither a boot record at 0x0 nor a GPT header exists";
     GptSignature { at: u64 } = "GPT header at {at:#x}: no \"EFI PART\"";
     HeaderSize { at: u64, found: u32, max: u64 } =
         "GPT header at {at:#x}: header size {found}, 92 to {max} allowed";
@@ -33,7 +32,7 @@ faults! {
         "partition {number}: ends at {end:#x}, but the disk at {limit:#x}" => hint TRUNCATED;
     Overlap { number: u32, other: u32 } = "partition {number}: shares sectors with partition {other}";
     Covers { number: u32, what: &'static str, at: u64 } = "partition {number}: covers the {what} at {at:#x}";
-    LinkSignature { at: u64 } = "extended boot record at {at:#x}: no boot record is there" => hint TRUNCATED;
+    LinkSignature { at: u64 } = "extended boot record at {at:#x}: it has no signature" => hint TRUNCATED;
     LinkPlace { at: u64, start: u64, end: u64 } =
         "extended boot record at {at:#x}: {start:#x} up to {end:#x} allowed";
     LinkAgain { at: u64 } = "extended boot record at {at:#x}: the chain returns here";

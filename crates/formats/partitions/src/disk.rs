@@ -1,91 +1,61 @@
-//! Raw structures of partition tables, byte for byte as they lie on disk, little-endian.
+//! Raw structures of partition tables, little-endian.
 //!
-//! Owns layout and numbers; says nothing about which values are allowed. Sources: UEFI
-//! specification 2.10, chapter 5, for both; Linux's `block/partitions/msdos.c` for chains of
-//! logical partitions.
+//! Owns layout and numbers; the reader checks which values are allowed. Sources: UEFI specification
+//! 2.10, chapter 5, for both; Linux's `block/partitions/msdos.c` for chains of logical partitions.
 
-use std::mem::size_of;
+use packfs_format::disk;
 use zerocopy::little_endian::{U16, U32, U64};
-use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
-/// At the end of a boot record.
+/// End of a boot record.
 pub(crate) const MBR_SIGNATURE: u16 = 0xaa55;
-/// Sector length of an MBR. Disks with longer sectors count in those, which the table does not
-/// record.
+/// Sector length of an MBR. Disks with longer sectors use those as the unit, which the table does
+/// not record.
 pub(crate) const SECTOR_LEN: u64 = 512;
 
-/// One of four partitions of a boot record.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
-#[repr(C)]
-pub(crate) struct MbrEntry {
-    /// 0x80 for the one to boot from, else 0.
-    pub(crate) status: u8,
-    pub(crate) first_chs: [u8; 3],
-    pub(crate) kind: u8,
-    pub(crate) last_chs: [u8; 3],
-    pub(crate) first: U32,
-    pub(crate) count: U32,
+disk! {
+    /// One of four partitions of a boot record.
+    struct MbrEntry (16) {
+        /// 0x80 for the active partition, else 0.
+        status: u8,
+        first_chs: [u8; 3], kind: u8, last_chs: [u8; 3], first: U32, count: U32,
+    }
+
+    /// First sector of a disk, or of each link of a chain of logical partitions.
+    struct BootRecord (512) {
+        code: [u8; 440], disk_id: U32, reserved: U16, entries: [MbrEntry; 4], signature: U16,
+    }
 }
 
-/// The first sector of a disk, or of each link of a chain of logical partitions.
-#[derive(Clone, Copy, Debug, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
-#[repr(C)]
-pub(crate) struct BootRecord {
-    pub(crate) code: [u8; 440],
-    pub(crate) disk_id: U32,
-    pub(crate) reserved: U16,
-    pub(crate) entries: [MbrEntry; 4],
-    pub(crate) signature: U16,
-}
-
-/// Partitions that hold a chain of others.
+/// Types of partitions that contain a chain of others.
 pub(crate) const EXTENDED: [u8; 3] = [0x05, 0x0f, 0x85];
-/// The one that keeps others off a disk with a GPT.
+/// Type of the partition that protects a GPT.
 pub(crate) const PROTECTIVE: u8 = 0xee;
 
-/// `EFI PART`.
 pub(crate) const GPT_SIGNATURE: [u8; 8] = *b"EFI PART";
 
-/// In the second sector of a disk, and in its last.
-#[derive(Clone, Copy, Debug, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
-#[repr(C)]
-pub(crate) struct GptHeader {
-    pub(crate) signature: [u8; 8],
-    pub(crate) revision: U32,
-    pub(crate) header_size: U32,
-    /// CRC-32 of the header with zeros here.
-    pub(crate) header_crc: U32,
-    pub(crate) reserved: U32,
-    pub(crate) my_lba: U64,
-    pub(crate) alternate_lba: U64,
-    pub(crate) first_usable: U64,
-    pub(crate) last_usable: U64,
-    pub(crate) disk_guid: [u8; 16],
-    pub(crate) entries_lba: U64,
-    pub(crate) entry_count: U32,
-    pub(crate) entry_size: U32,
-    pub(crate) entries_crc: U32,
+disk! {
+    /// Header in the second sector of a disk, and in its last.
+    struct GptHeader (92) {
+        signature: [u8; 8], revision: U32, header_size: U32,
+        /// CRC-32 of the header with zeros in this field.
+        header_crc: U32,
+        reserved: U32, my_lba: U64, alternate_lba: U64, first_usable: U64, last_usable: U64,
+        disk_guid: [u8; 16], entries_lba: U64, entry_count: U32, entry_size: U32, entries_crc: U32,
+    }
 }
 
-/// Offset of the header's own checksum in it.
 pub(crate) const HEADER_CRC_AT: usize = 16;
 
-/// A partition of a GPT.
-#[derive(Clone, Copy, Debug, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
-#[repr(C)]
-pub(crate) struct GptEntry {
-    /// All zeros for a row that is not in use.
-    pub(crate) kind: [u8; 16],
-    pub(crate) guid: [u8; 16],
-    pub(crate) first: U64,
-    /// The last sector itself, not the one after it.
-    pub(crate) last: U64,
-    pub(crate) attributes: U64,
-    /// UTF-16, up to the first zero.
-    pub(crate) name: [U16; 36],
+disk! {
+    /// A partition of a GPT.
+    struct GptEntry (128) {
+        /// All zeros for an unused row.
+        kind: [u8; 16],
+        guid: [u8; 16], first: U64,
+        /// The last sector, inclusive.
+        last: U64,
+        attributes: U64,
+        /// UTF-16, up to the first zero.
+        name: [U16; 36],
+    }
 }
-
-const _: () = assert!(size_of::<MbrEntry>() == 16);
-const _: () = assert!(size_of::<BootRecord>() == 512);
-const _: () = assert!(size_of::<GptHeader>() == 92);
-const _: () = assert!(size_of::<GptEntry>() == 128);

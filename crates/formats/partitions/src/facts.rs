@@ -27,7 +27,7 @@ impl PartitionsVolume {
     }
 }
 
-/// One partition in words: `p1: Linux "root" 1048576+4194304 0fc6...`.
+/// Describes a partition: `p1: Linux "root" 1048576+4194304 0fc6...`.
 fn words(partition: &Partition) -> String {
     let Partition { start, len, label, .. } = partition;
     let kind = match partition.kind {

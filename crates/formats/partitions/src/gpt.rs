@@ -1,27 +1,27 @@
 //! GPT: a header and its rows, twice, with checksums.
 //!
-//! Owns the choice of the copy that is used. Invariant: rows lie within the disk, and no more of
-//! them are read than [`ENTRIES_MAX`].
+//! Owns the choice of the copy. Invariant: rows are within the disk, and at most [`ENTRIES_MAX`]
+//! are read.
 
 use crate::corruption::Corruption;
 use crate::disk::*;
 use crate::mbr;
 use crate::table::{Kind, Partition, Table, TableKind};
 use packfs_core::{Image, Result, range_at, usize_of};
+use packfs_format::{read_structure, structure};
 use std::mem::{offset_of, size_of};
 use std::ops::Range;
-use zerocopy::{FromBytes, FromZeros, IntoBytes};
 
 const HEADER_LEN: usize = size_of::<GptHeader>();
 const ENTRY_LEN: u32 = 128;
 const _: () = assert!(size_of::<GptEntry>() as u64 == ENTRY_LEN as u64);
 const ENTRY_LEN_MAX: u32 = 4096;
-/// Thirty times what tools make.
+/// Thirty times the number that tools create.
 const ENTRIES_MAX: u32 = 4096;
-/// Lengths of sectors that disks have. The table counts in them without saying which.
+/// Sector lengths of disks, the unit of the table, which does not record it.
 const SECTOR_LENS: [u64; 2] = [512, 4096];
 
-/// A header that is sound, and its rows.
+/// A valid header, and its rows.
 pub(crate) struct Copy {
     pub(crate) header: GptHeader,
     pub(crate) sector_len: u64,
@@ -38,8 +38,8 @@ impl Copy {
     }
 }
 
-/// Returns true if the boot record keeps a place for a GPT, sound or not. A boot record with other
-/// partitions, too, only counts if there is a GPT.
+/// True if the boot record protects a GPT, valid or not. A boot record with other partitions, too,
+/// only counts if a GPT exists.
 pub(crate) fn is_there(image: &dyn Image) -> Result<bool> {
     let record = mbr::record(image, 0)?;
     if !record.is_some_and(|record| record.entries.iter().any(mbr::is_protective)) {
@@ -56,7 +56,7 @@ pub(crate) fn is_there(image: &dyn Image) -> Result<bool> {
     Ok(backup(image, None)?.is_some())
 }
 
-/// Returns the place of the first copy if that is sound, whatever the boot record says.
+/// Returns the range of the first copy if it is valid, whatever the boot record contains.
 pub(crate) fn sound_header(image: &dyn Image) -> Result<Option<Range<u64>>> {
     for sector_len in SECTOR_LENS {
         if copy(image, 1, sector_len)?.is_ok() {
@@ -66,7 +66,7 @@ pub(crate) fn sound_header(image: &dyn Image) -> Result<Option<Range<u64>>> {
     Ok(None)
 }
 
-/// Reads the first copy, or the second where the first is damaged.
+/// Reads the first copy, or the second if the first is damaged.
 ///
 /// Errors: `Corrupt` if both are damaged or missing, `Io`.
 pub(crate) fn read(image: &dyn Image) -> Result<Table> {
@@ -86,13 +86,13 @@ pub(crate) fn read(image: &dyn Image) -> Result<Table> {
     }
 }
 
-/// Returns the place of the other copy according to a header that is damaged elsewhere.
+/// Returns the sector of the other copy according to a header that is damaged elsewhere.
 fn alternate(image: &dyn Image, sector_len: u64) -> Result<Option<(u64, u64)>> {
     let Some(header) = header_at(image, sector_len)? else { return Ok(None) };
     Ok(Some((header.alternate_lba.get(), sector_len)))
 }
 
-/// The second copy: where the first says, or in the last sector.
+/// Reads the second copy: where the first locates it, or in the last sector.
 fn backup(image: &dyn Image, told: Option<(u64, u64)>) -> Result<Option<Copy>> {
     let last = |sector_len: u64| {
         let count = image.len().checked_div(sector_len);
@@ -109,15 +109,14 @@ fn backup(image: &dyn Image, told: Option<(u64, u64)>) -> Result<Option<Copy>> {
 }
 
 fn header_at(image: &dyn Image, at: u64) -> Result<Option<GptHeader>> {
-    let mut header = GptHeader::new_zeroed();
     if at.checked_add(HEADER_LEN as u64).is_none_or(|end| end > image.len()) {
         return Ok(None);
     }
-    image.read_exact_at(at, header.as_mut_bytes())?;
+    let header: GptHeader = read_structure(image, at)?;
     Ok(Some(header).filter(|header| header.signature == GPT_SIGNATURE))
 }
 
-/// Reads the header in a sector, and its rows, or says what is wrong with them.
+/// Reads the header in a sector and its rows, or returns their fault.
 pub(crate) fn copy(image: &dyn Image, lba: u64, sector_len: u64) -> Result<Result<Copy, Corruption>> {
     let at = lba.saturating_mul(sector_len);
     let Some(header) = header_at(image, at)? else { return Ok(Err(Corruption::GptSignature { at })) };
@@ -142,7 +141,6 @@ pub(crate) fn copy(image: &dyn Image, lba: u64, sector_len: u64) -> Result<Resul
     Ok(entries(image, at, &header, sector_len)?.map(|entries| Copy { header, sector_len, entries }))
 }
 
-/// The rows of a header.
 fn entries(
     image: &dyn Image,
     at: u64,
@@ -177,7 +175,7 @@ fn table(copy: &Copy, is_backup: bool, mut faults: Vec<Corruption>) -> Table {
     let mut partitions = Vec::new();
     let size = header.entry_size.get() as usize;
     for (number, raw) in (1..).zip(copy.entries.chunks_exact(size)) {
-        let Ok((entry, _)) = GptEntry::read_from_prefix(raw) else { continue };
+        let Some(entry) = structure::<GptEntry>(raw, 0) else { continue };
         if entry.kind == [0; 16] {
             continue;
         }
@@ -218,7 +216,7 @@ fn partition(number: u32, entry: &GptEntry, sector_len: u64) -> Result<Partition
     let name = entry.name.iter().map(|unit| unit.get()).take_while(|unit| *unit != 0);
     let label = char::decode_utf16(name).map(|char| char.unwrap_or(char::REPLACEMENT_CHARACTER)).collect();
     let kind = Kind::Gpt { kind: entry.kind, guid: entry.guid };
-    // Bit 2: what old firmware boots from.
+    // Bit 2: legacy BIOS bootable.
     Ok(Partition { number, start, len, kind, label, boots: entry.attributes.get() & 4 != 0 })
 }
 

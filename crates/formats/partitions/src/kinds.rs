@@ -1,6 +1,7 @@
-//! Names of the kinds of partitions that images mostly have.
+//! Names of common partition types.
 
-/// By the byte in a boot record.
+use packfs_core::uuid_text;
+/// By type byte of a boot record.
 const MBR: [(u8, &str); 19] = [
     (0x01, "FAT12"),
     (0x04, "FAT16 (small)"),
@@ -23,7 +24,7 @@ const MBR: [(u8, &str); 19] = [
     (0xfd, "Linux RAID"),
 ];
 
-/// By GUID, as it is written.
+/// By GUID in text form.
 const GPT: [(&str, &str); 13] = [
     ("c12a7328-f81f-11d2-ba4b-00a0c93ec93b", "EFI system"),
     ("21686148-6449-6e6f-744e-656564454649", "BIOS boot"),
@@ -53,12 +54,13 @@ pub(crate) fn of_gpt(kind: &[u8; 16]) -> String {
     GPT.iter().find(|(known, _)| *known == text).map_or(text.clone(), |(_, name)| (*name).into())
 }
 
-/// A GUID as it is written: the first three numbers are little-endian.
+/// Formats a GUID: the first three numbers are little-endian.
 pub(crate) fn guid(raw: &[u8; 16]) -> String {
-    let hex = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
-    let turned = |bytes: &[u8]| hex(&bytes.iter().rev().copied().collect::<Vec<_>>());
-    let [a, b, c] = [turned(&raw[..4]), turned(&raw[4..6]), turned(&raw[6..8])];
-    format!("{a}-{b}-{c}-{}-{}", hex(&raw[8..10]), hex(&raw[10..]))
+    let mut written = *raw;
+    for number in [0..4, 4..6, 6..8] {
+        written.get_mut(number).into_iter().for_each(<[u8]>::reverse);
+    }
+    uuid_text(&written)
 }
 
 #[cfg(test)]

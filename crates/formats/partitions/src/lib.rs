@@ -1,10 +1,10 @@
 //! Partition tables: MBR with logical partitions, and GPT. A container whose files are the
 //! partitions of a disk.
 //!
-//! Owns everything that knows how such tables are built. Read only; it knows nothing of what is in
-//! a partition, but what boot sectors of file systems look like, so as not to take them for tables.
+//! Owns everything that is specific to such tables. Read only; independent of the contents of
+//! partitions, except for boot sectors of file systems, which must not be detected as tables.
 #![forbid(unsafe_code)]
-// Every figure is read from an image: none is cut, and no place is taken for granted.
+// Every number is read from an image: casts are checked and access by index is avoided.
 #![cfg_attr(
     not(test),
     deny(clippy::indexing_slicing, clippy::cast_possible_truncation, clippy::arithmetic_side_effects)
@@ -35,7 +35,6 @@ static MAGICS: [Magic; 2] = [Magic { bytes: b"EFI PART", at: 512 }, Magic { byte
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Partitions;
 
-/// Identity of the format.
 static INFO: FormatInfo = FormatInfo {
     name: "partitions",
     magics: &MAGICS,

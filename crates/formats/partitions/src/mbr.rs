@@ -1,30 +1,28 @@
-//! Boot records: four partitions, of which one may hold a chain of logical ones.
+//! Boot records: four partitions, of which one may contain a chain of logical ones.
 //!
-//! Invariant: ends for every chain. No link is followed twice, and no more than [`LINKS_MAX`].
+//! Invariant: ends for every chain. No link is followed twice, and at most [`LINKS_MAX`] are.
 
 use crate::corruption::Corruption;
 use crate::disk::*;
 use crate::table::{Kind, Partition, Table, TableKind};
 use packfs_core::{Image, Result, range_at};
+use packfs_format::read_structure;
 use std::collections::HashSet;
 use std::mem::size_of;
-use zerocopy::{FromZeros, IntoBytes};
 
-/// More logical partitions than any tool makes.
+/// More logical partitions than any tool creates.
 const LINKS_MAX: usize = 256;
 const RECORD_LEN: u64 = size_of::<BootRecord>() as u64;
 
-/// The boot record at `at`; `None` if none is there.
 pub(crate) fn record(image: &dyn Image, at: u64) -> Result<Option<BootRecord>> {
-    let mut record = BootRecord::new_zeroed();
     if at.checked_add(RECORD_LEN).is_none_or(|end| end > image.len()) {
         return Ok(None);
     }
-    image.read_exact_at(at, record.as_mut_bytes())?;
+    let record: BootRecord = read_structure(image, at)?;
     Ok(Some(record).filter(|record| record.signature.get() == MBR_SIGNATURE))
 }
 
-/// Returns true if the disk starts with a boot record, judged by everything that identifies one.
+/// True if the disk starts with a valid boot record.
 pub(crate) fn is_there(image: &dyn Image) -> Result<bool> {
     Ok(record(image, 0)?.is_some_and(|record| is_table(&record, image.len())))
 }
@@ -37,15 +35,14 @@ fn is_extended(entry: &MbrEntry) -> bool {
     EXTENDED.contains(&entry.kind)
 }
 
-/// Returns true for the row that keeps a place for a GPT, as Linux knows it: by kind and start.
+/// True for the row that protects a GPT, detected as in Linux: by type and start.
 pub(crate) fn is_protective(entry: &MbrEntry) -> bool {
     entry.kind == PROTECTIVE && entry.first.get() == 1
 }
 
-/// Two bytes at the end make no table: the status of each row has to be one, and one row has to be
-/// a partition that begins within the disk; others may be odd, as in Linux. A partition that starts
-/// where the disk does is how images that can be written to CDs and to sticks get started; that
-/// disk is the CD.
+/// A signature alone is not sufficient: the status of each row must be valid, and one row must be a
+/// partition that begins within the disk; others may be invalid, as in Linux. A partition that
+/// starts with the disk belongs to a hybrid image for CDs and USB drives; that disk is the CD.
 fn is_table(record: &BootRecord, disk_len: u64) -> bool {
     let is_partition = |entry: &MbrEntry| {
         let start = at_sector(entry.first.get().into());
@@ -56,7 +53,7 @@ fn is_table(record: &BootRecord, disk_len: u64) -> bool {
         && !is_boot_sector(&record.code)
 }
 
-/// Returns true if the first sector is that of a FAT, NTFS or exFAT filesystem.
+/// True if the first sector is that of a FAT, NTFS, or exFAT filesystem.
 fn is_boot_sector(code: &[u8; 440]) -> bool {
     let jumps = code[0] == 0xe9 || code[0] == 0xeb && code[2] == 0x90;
     let name = &code[3..11];
@@ -68,8 +65,7 @@ fn is_boot_sector(code: &[u8; 440]) -> bool {
     jumps && (is_fat || name == b"NTFS    " || name == b"EXFAT   ")
 }
 
-/// Reads the table and the chains in it; `None` if there is none. Any boot record is a table for a
-/// caller who is `sure` of it.
+/// Reads the table and its chains; `None` without one. With `sure`, any boot record is a table.
 pub(crate) fn read(image: &dyn Image, sure: bool) -> Result<Option<Table>> {
     let record = record(image, 0)?.filter(|record| sure || is_table(record, image.len()));
     let Some(record) = record else { return Ok(None) };
@@ -97,15 +93,16 @@ pub(crate) fn read(image: &dyn Image, sure: bool) -> Result<Option<Table>> {
     Ok(Some(table))
 }
 
-/// Returns the offset of a sector.
 fn at_sector(lba: u64) -> u64 {
     lba.saturating_mul(SECTOR_LEN)
 }
 
-/// Returns the fault of a row that is neither empty nor a partition of a known kind. Linux knows
-/// partitions of the kind 0, too.
+/// Returns the fault of a row that is neither empty nor a partition of a known type. Linux accepts
+/// partitions of type 0, too.
 fn odd(number: u32, entry: &MbrEntry) -> Option<Corruption> {
-    let (kind, first, count) = (entry.kind, entry.first.get(), entry.count.get());
+    let kind = entry.kind;
+    let first = entry.first.get();
+    let count = entry.count.get();
     match (kind, first, count) {
         (0, _, 0) => None,
         (_, _, 0) => Some(Corruption::NoSectors { number, kind }),
@@ -115,7 +112,7 @@ fn odd(number: u32, entry: &MbrEntry) -> Option<Corruption> {
     }
 }
 
-/// A partition whose row counts from sector `base`; `None` for one without sectors.
+/// Returns a partition whose row is relative to sector `base`; `None` for one without sectors.
 fn partition(number: u32, base: u64, entry: &MbrEntry) -> Option<Partition> {
     let partition = Partition {
         number,
@@ -128,8 +125,8 @@ fn partition(number: u32, base: u64, entry: &MbrEntry) -> Option<Partition> {
     Some(partition).filter(|partition| partition.len > 0)
 }
 
-/// Follows the chain of an extended partition. Each link has the partition behind it, and leads to
-/// the next.
+/// Follows the chain of an extended partition. Each link describes the partition after it, and
+/// locates the next link.
 fn chain(
     image: &dyn Image,
     extended: &MbrEntry,
@@ -152,8 +149,8 @@ fn chain(
         }
         let Some(record) = record(image, at)? else { return Ok(Err(Corruption::LinkSignature { at })) };
         table.structures.push((range_at(at, RECORD_LEN), "extended boot record"));
-        // Two rows are used; some tools had partitions in the others, but those cannot be told from
-        // rubbish.
+        // Two rows are used; some tools stored partitions in the others, but those cannot be
+        // distinguished from garbage.
         let rows = || record.entries.iter().take(2);
         for entry in rows().filter(|entry| !is_extended(entry)) {
             let last = table.partitions.iter().map(|it| it.number).max().unwrap_or(0);

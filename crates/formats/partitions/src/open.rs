@@ -1,8 +1,8 @@
-//! From the first sectors of a disk, or its last ones, to a checked [`Table`].
+//! Conversion of the first or last sectors of a disk to a checked [`Table`].
 //!
-//! Owns the choice between the two kinds, and what is not taken for a table: boot sectors of file
-//! systems look like one. A GPT counts as in Linux: only if the boot record keeps a place for it,
-//! because tools that write an MBR leave an older GPT in its sectors.
+//! Owns the choice between the two kinds, and the exclusion of boot sectors of file systems, which
+//! look like a table. A GPT counts as in Linux: only if the boot record protects it, because tools
+//! that write an MBR leave an older GPT in its sectors.
 
 use crate::corruption::Corruption;
 use crate::table::Table;
@@ -10,9 +10,9 @@ use crate::{gpt, mbr};
 use packfs_core::{Image, Result};
 use packfs_format::PartitionTable;
 
-/// Reads and checks the table of a disk, that of the `wanted` kind if there is one.
+/// Reads and checks the table of a disk, that of the `wanted` kind if given.
 ///
-/// Errors: `Corrupt` if there is none, or both headers of a GPT are damaged; `Io`.
+/// Errors: `Corrupt` without a table, or if both headers of a GPT are damaged; `Io`.
 pub(crate) fn read(image: &dyn Image, wanted: Option<PartitionTable>) -> Result<Table> {
     match wanted {
         Some(PartitionTable::Gpt) => gpt::read(image),
@@ -21,7 +21,7 @@ pub(crate) fn read(image: &dyn Image, wanted: Option<PartitionTable>) -> Result<
     }
 }
 
-/// The MBR, and a GPT that does not count.
+/// Returns the MBR, noting a GPT that does not count.
 fn mbr_of(image: &dyn Image, sure: bool) -> Result<Table> {
     let header = gpt::sound_header(image)?;
     let fault = if header.is_some() { Corruption::Unprotected } else { Corruption::Signature };

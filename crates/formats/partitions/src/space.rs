@@ -4,7 +4,7 @@ use crate::volume::PartitionsVolume;
 use packfs_format::{SpaceOwner, space_owners};
 
 impl PartitionsVolume {
-    /// See [`packfs_format::Volume::space`].
+    /// See [`packfs_format::Space::space`].
     pub(crate) fn space_owners(&self) -> Vec<SpaceOwner> {
         let table = &self.table;
         let mut claims = table.structures.clone();
@@ -13,8 +13,7 @@ impl PartitionsVolume {
         space_owners(claims, self.image.len())
     }
 
-    /// See [`packfs_format::Volume::image_len`]: where its last partition ends, or its last
-    /// structure.
+    /// See [`packfs_format::Volume::image_len`]: the end of the last partition or structure.
     pub(crate) fn used_len(&self) -> u64 {
         let structures = self.table.structures.iter().map(|(range, _)| range.end);
         let ends = structures.chain(self.table.partitions.iter().map(|it| it.end()));

@@ -1,4 +1,4 @@
-//! The opened table: hands the answers of the read modules out as a [`Container`].
+//! The opened table as a [`Container`].
 
 use crate::corruption::Corruption;
 use crate::table::Table;
@@ -9,7 +9,6 @@ use packfs_format::{
 use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
 
-/// An opened disk.
 pub(crate) struct PartitionsVolume {
     pub(crate) image: Arc<dyn Image>,
     pub(crate) table: Table,
@@ -17,7 +16,7 @@ pub(crate) struct PartitionsVolume {
 }
 
 impl PartitionsVolume {
-    /// Opens a disk, by the table of the `wanted` kind if there is one.
+    /// `wanted` is the preferred kind of table.
     pub(crate) fn open(image: Arc<dyn Image>, wanted: Option<PartitionTable>) -> Result<Self> {
         let table = crate::open::read(&*image, wanted)?;
         let mut files = ContainedFiles::new();

@@ -1,9 +1,8 @@
-//! Faults of a qcow2 image and their messages: place, value found, values allowed.
+//! Faults of a qcow2 image and their messages: offset, value found, values allowed.
 
 use packfs_format::{TRUNCATED, faults};
 
 faults! {
-    /// Faults of a qcow2 image; `found` is the value that it stores.
     pub(crate) enum Corruption in "qcow2 image" {}
 
     Short { len: u64 } = "the file is {len} bytes long, 72 needed for a header" => hint TRUNCATED;

@@ -3,20 +3,17 @@
 use crate::corruption::Corruption;
 use crate::disk::*;
 use packfs_core::{Image, Result, escaped, range_at, usize_of};
+use packfs_format::{read_structure, structures};
 use std::mem::size_of;
-use zerocopy::{FromBytes, FromZeros, IntoBytes};
 
-/// Most extensions that are read: each kind is there once, and there are six.
+/// Limit of extensions: there are six kinds, each occurs once.
 const EXTENSIONS_MAX: usize = 64;
-/// Most bytes of one that are read.
 const DATA_LEN_MAX: u32 = 4096;
 
-/// All that header extensions say.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Extensions {
-    /// Format of the backing file, if it is named.
     pub(crate) backing_format: Option<String>,
-    /// Bit and name of each incompatible feature that is named.
+    /// Bit and name of incompatible features.
     feature_names: Vec<(u8, String)>,
 }
 
@@ -33,8 +30,7 @@ impl Extensions {
             if data_at > limit {
                 break;
             }
-            let mut head = Extension::new_zeroed();
-            image.read_exact_at(at, head.as_mut_bytes())?;
+            let head: Extension = read_structure(image, at)?;
             let (kind, len) = (head.kind.get(), head.length.get());
             if kind == EXTENSION_END {
                 break;
@@ -58,15 +54,13 @@ impl Extensions {
             self.backing_format = Some(escaped(bytes).to_string());
             return;
         }
-        let rows = bytes.chunks_exact(size_of::<FeatureName>());
-        for row in rows.filter_map(|row| FeatureName::read_from_bytes(row).ok()).filter(|row| row.kind == 0) {
+        for row in structures::<FeatureName>(bytes).filter(|row| row.kind == 0) {
             let end = row.name.iter().position(|byte| *byte == 0).unwrap_or(row.name.len());
             let name = row.name.get(..end).unwrap_or_default();
             self.feature_names.push((row.bit, escaped(name).to_string()));
         }
     }
 
-    /// Returns the name of an incompatible feature, with its bit.
     pub(crate) fn feature_name(&self, bit: u8) -> String {
         match self.feature_names.iter().find(|(own, _)| *own == bit) {
             Some((_, name)) => format!("{name} (bit {bit})"),

@@ -1,43 +1,40 @@
-//! An image and its backing files: each has what those before it do not.
+//! An image and its backing files: each provides the data that those before it lack.
 //!
-//! Owns the chain. Its length is that of what the caller gives: no path of an image is opened, and
-//! a chain that leads back to its start needs a file more than any caller has given.
+//! Owns the chain. The caller determines its length: no path of an image is opened, and a cyclic
+//! chain needs one more file than any caller gives.
 
-use crate::data::Extending;
-use crate::disk::{CORRUPT, DIRTY, MAGIC};
+use crate::disk::{CORRUPT, DIRTY};
 use crate::open::{Geometry, L1};
 use crate::tables::{Place, Tables};
 use packfs_codec::{BlockRef, DecodedLen};
 use packfs_core::{Error, Image, JoinedImage, Result, escaped, len_of, u32_of};
-use packfs_format::{Extent, ExtentFrom};
-use std::ops::Range;
+use packfs_format::{Extent, ExtentFrom, Extents, too_many_given};
+use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
 
-/// A qcow2 image.
 pub(crate) struct Qcow {
-    /// Name of the image in messages.
     name: String,
     pub(crate) geometry: Arc<Geometry>,
     pub(crate) tables: Tables,
-    /// The table of the state that is read.
+    /// The table of the opened state.
     pub(crate) l1: L1,
-    /// Length of the disk in that state.
     pub(crate) disk_len: u64,
-    /// First byte of the disk that a cluster at the end of the file does not have.
+    /// First byte of the disk in a truncated cluster at the end of the file.
     cut: Option<u64>,
 }
 
 impl Qcow {
-    /// Opens an image in its current state.
     pub(crate) fn open(image: Arc<dyn Image>) -> Result<Qcow> {
         let geometry = Arc::new(Geometry::read(&*image)?);
-        let (name, l1, disk_len) = (image.name(), geometry.l1, geometry.disk_len);
+        let name = image.name();
+        let l1 = geometry.l1;
+        let disk_len = geometry.disk_len;
         let tables = Tables::new(image, Arc::clone(&geometry));
         let cut = tables.find_cut(&l1, disk_len)?;
         Ok(Qcow { name, tables, geometry, l1, disk_len, cut })
     }
 
-    /// Returns what the header says of its own state.
+    /// Warnings about the state in the header.
     pub(crate) fn warnings(&self) -> impl Iterator<Item = String> {
         let (name, bits) = (&self.name, self.geometry.incompatible);
         let dirty = format!(
@@ -51,30 +48,29 @@ impl Qcow {
     }
 }
 
-/// Tells of a cluster that was cut short.
+/// Warning about a truncated cluster.
 pub(crate) fn cut_text(at: u64) -> String {
     format!("the file ends within a cluster: the disk reads as zeros from {at:#x} to the end of it")
 }
 
-/// A backing file.
 enum Below {
     Qcow(Box<Qcow>),
-    /// A disk as it is, of this length.
+    /// A raw disk of this length.
     Raw(u64),
 }
 
-/// Backing files, that of the image first.
+/// Backing files, starting with that of the image.
 pub(crate) struct Chain {
     below: Vec<Below>,
-    /// Places of extents: in the image itself, or in all images in a row.
+    /// Concatenated images; extents are in the image itself, or in this.
     pub(crate) joined: Option<Arc<JoinedImage>>,
 }
 
 impl Chain {
     /// Opens the backing files of an image, which the caller gives in order.
     ///
-    /// Errors: `Unsupported` if there is one that is not given, or of a format that is not read;
-    /// `Usage` if more are given than there are; as [`Qcow::open`].
+    /// Errors: `Unsupported` if one is not given, or has an unknown format; `Usage` if too many are
+    /// given; as [`Qcow::open`].
     pub(crate) fn open(image: Arc<dyn Image>, top: &Geometry, given: Vec<Arc<dyn Image>>) -> Result<Chain> {
         let given_count = given.len();
         let mut below: Vec<Below> = Vec::new();
@@ -82,10 +78,7 @@ impl Chain {
         for file in given {
             let above = lowest(top, &below);
             let Some(above) = above.filter(|above| above.backing.is_some()) else {
-                let found = below.len();
-                return Err(Error::usage(format!(
-                    "{given_count} backing files are given, but the image has {found}"
-                )));
+                return Err(too_many_given(given_count, below.len()));
             };
             images.push(Arc::clone(&file));
             let name = file.name();
@@ -94,14 +87,10 @@ impl Chain {
         if let Some(name) = lowest(top, &below).and_then(|last| last.backing.as_deref()) {
             return Err(not_given(name, below.len()));
         }
-        let joined = match below.is_empty() {
-            true => None,
-            false => Some(Arc::new(JoinedImage::new(images)?)),
-        };
+        let joined = if below.is_empty() { None } else { Some(Arc::new(JoinedImage::new(images)?)) };
         Ok(Chain { below, joined })
     }
 
-    /// Returns the warnings of backing files.
     pub(crate) fn warnings(&self) -> impl Iterator<Item = String> {
         let images = self.below.iter().filter_map(|below| match below {
             Below::Qcow(qcow) => Some(qcow.warnings()),
@@ -110,14 +99,19 @@ impl Chain {
         images.flatten()
     }
 
-    /// Maps a range of the disk of `top`, and what it does not have by its backing files.
+    /// Maps a range of the disk of `top`, using backing files for missing data.
     ///
-    /// Errors: `Corrupt` for a cluster that cannot be there, `Io`.
-    pub(crate) fn map(&self, top: &Qcow, range: Range<u64>, out: &mut Extending<'_>) -> Result<bool> {
+    /// Errors: `Corrupt` for an invalid cluster, `Io`.
+    pub(crate) fn map(
+        &self,
+        top: &Qcow,
+        range: Range<u64>,
+        out: &mut Extents<'_>,
+    ) -> Result<ControlFlow<()>> {
         self.map_qcow(top, 0, range, out)
     }
 
-    /// The start of an image in the row of all.
+    /// Start of an image in the concatenated ones.
     fn base(&self, index: usize) -> u64 {
         self.joined.as_ref().and_then(|joined| joined.start_of(index)).unwrap_or(0)
     }
@@ -127,12 +121,12 @@ impl Chain {
         qcow: &Qcow,
         index: usize,
         range: Range<u64>,
-        out: &mut Extending<'_>,
-    ) -> Result<bool> {
+        out: &mut Extents<'_>,
+    ) -> Result<ControlFlow<()>> {
         let base = self.base(index);
-        let mut goes_on = true;
+        let mut flow = ControlFlow::Continue(());
         qcow.tables.each(&qcow.l1, range, &mut |part, place| {
-            goes_on = match place {
+            flow = match place {
                 Place::Unallocated => self.map_below(index, part, out)?,
                 Place::Zero => out.hole(part),
                 Place::Stored(at) => out.stored(part, base.saturating_add(at)),
@@ -144,16 +138,16 @@ impl Chain {
                         from: ExtentFrom::Block { block, start },
                     })
                 }
-                Place::Fault(fault) => return Err(out.fail(fault)),
+                Place::Fault(fault) => return Err(fault.into()),
             };
-            Ok(goes_on)
+            Ok(flow.is_continue())
         })?;
-        Ok(goes_on)
+        Ok(flow)
     }
 
-    /// Maps a range that the image with this index does not have. The recursion is as deep as the
-    /// caller gave backing files.
-    fn map_below(&self, index: usize, range: Range<u64>, out: &mut Extending<'_>) -> Result<bool> {
+    /// Maps a range that the image with this index lacks. The recursion is as deep as the number of
+    /// given backing files.
+    fn map_below(&self, index: usize, range: Range<u64>, out: &mut Extents<'_>) -> Result<ControlFlow<()>> {
         let below = self.below.get(index);
         let len = match below {
             None => 0,
@@ -164,20 +158,20 @@ impl Chain {
         let part = range.start..range.end.min(len);
         let rest = range.start.max(len)..range.end;
         let next = index.saturating_add(1);
-        let goes_on = match below {
-            _ if part.is_empty() => true,
+        let flow = match below {
+            _ if part.is_empty() => ControlFlow::Continue(()),
             Some(Below::Raw(_)) => {
                 let at = self.base(next).saturating_add(part.start);
                 out.stored(part, at)
             }
             Some(Below::Qcow(qcow)) => self.map_qcow(qcow, next, part, out)?,
-            None => true,
+            None => ControlFlow::Continue(()),
         };
-        Ok(goes_on && (rest.is_empty() || out.hole(rest)))
+        Ok(if flow.is_break() || rest.is_empty() { flow } else { out.hole(rest) })
     }
 }
 
-/// The last image of a chain; `None` if that is a raw disk.
+/// Returns the last image of a chain; `None` for a raw disk.
 fn lowest<'a>(top: &'a Geometry, below: &'a [Below]) -> Option<&'a Geometry> {
     match below.last() {
         None => Some(top),
@@ -191,7 +185,7 @@ fn compressed(geometry: &Geometry, at: u64, stored_len: u32) -> BlockRef {
         offset: at,
         stored_len,
         decoded_len: u32_of(geometry.cluster_len()),
-        // Sectors are stored whole, so that bytes of others follow the end of the stream.
+        // Whole sectors are stored, so bytes of other clusters follow the end of the stream.
         decodes_to: DecodedLen::Prefix,
         zero_padded: false,
         algorithm: Some(geometry.algorithm),
@@ -207,25 +201,12 @@ fn open_below(file: Arc<dyn Image>, above: &Geometry) -> Result<Below> {
             return Err(Error::unsupported("qcow2 image", what)
                 .hint("qemu-img convert -O qcow2 IMAGE whole.qcow2 makes an image without backing files"));
         }
-        None => {
-            let mut magic = [0; MAGIC.len()];
-            file.read_at(0, &mut magic)? == magic.len() && magic == MAGIC
-        }
+        None => crate::MAGIC.is_in(&*file)?,
     };
-    Ok(match is_qcow {
-        true => Below::Qcow(Box::new(Qcow::open(file)?)),
-        false => Below::Raw(file.len()),
-    })
+    Ok(if is_qcow { Below::Qcow(Box::new(Qcow::open(file)?)) } else { Below::Raw(file.len()) })
 }
 
 fn not_given(name: &[u8], given: usize) -> Error {
-    let name = escaped(name);
-    let what = format!("what it does not hold lies in its backing file \"{name}\", which is not given");
-    let hint = match given {
-        0 => "--allow-backing FILE reads it",
-        _ => "--allow-backing FILE reads it; give one for each image of the chain, in order",
-    };
-    Error::unsupported("qcow2 image", what)
-        .hint(hint)
+    packfs_format::not_given("qcow2 image", "backing file", &escaped(name).to_string(), given)
         .hint("qemu-img convert -O qcow2 IMAGE whole.qcow2 makes an image without backing files")
 }

@@ -1,11 +1,11 @@
-//! qcow2, the disk images of QEMU: a disk cut into clusters, of which only those that hold
-//! something are stored, as they are or compressed.
+//! qcow2, the disk images of QEMU: a disk split into clusters, of which only those with contents
+//! are stored, uncompressed or compressed.
 //!
-//! Owns everything that knows how such images are built, of versions 2 and 3. It is a container:
-//! its one file is the disk, in its current state or in that of an internal snapshot. Read only.
-//! Backing files are read where the caller gives them; no path of an image is opened.
+//! Owns everything that is specific to such images, of versions 2 and 3. It is a container: its one
+//! file is the disk, in its current state or in that of an internal snapshot. Read only. Backing
+//! files are read if the caller gives them; no path of an image is opened.
 #![forbid(unsafe_code)]
-// Every figure is read from an image: none is cut, and no place is taken for granted.
+// Every number is read from an image: casts are checked and access by index is avoided.
 #![cfg_attr(
     not(test),
     deny(clippy::indexing_slicing, clippy::cast_possible_truncation, clippy::arithmetic_side_effects)
@@ -13,7 +13,6 @@
 
 mod check;
 mod corruption;
-mod data;
 mod disk;
 mod extensions;
 mod facts;
@@ -30,20 +29,19 @@ use packfs_core::{Error, Image, Result};
 use packfs_format::{Format, FormatInfo, Magic, OpenOption, Opening, PackFormat, PackSettings, Volume};
 use std::sync::Arc;
 
-/// The name of the one file in an image: the disk.
+/// The only file of an image: the disk.
 pub(crate) const DISK_NAME: &str = "disk.img";
 
-static MAGICS: [Magic; 1] = [Magic { bytes: &disk::MAGIC, at: 0 }];
+const MAGIC: Magic = Magic { bytes: &disk::MAGIC, at: 0 };
 
 /// The qcow2 format.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Qcow2;
 
-/// Identity of the format.
 static INFO: FormatInfo = FormatInfo {
     name: "qcow2",
     extensions: &["qcow2"],
-    magics: &MAGICS,
+    magics: &[MAGIC],
     opens_with: &[OpenOption::Snapshot, OpenOption::Backing],
     ..FormatInfo::EMPTY
 };
@@ -51,10 +49,6 @@ static INFO: FormatInfo = FormatInfo {
 impl Format for Qcow2 {
     fn info(&self) -> &'static FormatInfo {
         &INFO
-    }
-
-    fn probe(&self, image: &dyn Image) -> Result<bool> {
-        open::looks_like_qcow2(image)
     }
 
     fn open(&self, image: Arc<dyn Image>) -> Result<Box<dyn Volume>> {

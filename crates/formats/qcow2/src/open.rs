@@ -1,48 +1,41 @@
-//! From the first bytes of an image to a checked [`Geometry`].
+//! Conversion of the header to a checked [`Geometry`].
 //!
-//! Owns every check of the header. Invariant: the tables that it names lie within the file.
+//! Owns every check of the header. Invariant: the tables that it locates are within the file.
 
 use crate::corruption::Corruption;
 use crate::disk::*;
 use crate::extensions::Extensions;
 use packfs_codec::Algorithm;
 use packfs_core::{Error, Image, Result, range_at};
-use std::mem::size_of;
+use packfs_format::read_structure;
 use std::ops::Range;
-use zerocopy::{FromZeros, IntoBytes};
 
 const CLUSTER_BITS_MIN: u32 = 9;
 const CLUSTER_BITS_MAX: u32 = 21;
 /// Counts of version 2 have 16 bits.
 const REFCOUNT_ORDER_OF_V2: u32 = 4;
-/// Clusters of less have subclusters shorter than a sector.
+/// Smaller clusters have subclusters shorter than a sector.
 const EXTENDED_BITS_MIN: u32 = 14;
 /// Longest L1 table that QEMU reads, in entries of 8 bytes: 32 MiB.
 const L1_MAX: u64 = 4 << 20;
 /// Longest table of reference counts that QEMU reads, in bytes.
 pub(crate) const REFCOUNTS_MAX: u64 = 8 << 20;
-/// Most snapshots that QEMU reads.
 pub(crate) const SNAPSHOTS_MAX: u64 = 65_536;
-/// Longest name of a backing file.
 const BACKING_NAME_MAX: u32 = 1023;
 
 /// An L1 table: offsets of L2 tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct L1 {
-    /// Its offset in the file.
     pub(crate) at: u64,
-    /// Its number of entries.
     pub(crate) count: u64,
 }
 
 impl L1 {
-    /// Returns its bytes in the file.
     pub(crate) fn range(&self) -> Range<u64> {
         range_at(self.at, self.count.saturating_mul(8))
     }
 }
 
-/// All that the header says, checked.
 #[derive(Clone, Debug)]
 pub(crate) struct Geometry {
     pub(crate) version: u32,
@@ -50,17 +43,13 @@ pub(crate) struct Geometry {
     pub(crate) disk_len: u64,
     pub(crate) cluster_bits: u32,
     pub(crate) incompatible: u64,
-    /// Algorithm of compressed clusters.
     pub(crate) algorithm: Algorithm,
     pub(crate) l1: L1,
-    /// The table of places of reference counts.
     pub(crate) refcounts: Range<u64>,
     /// Logarithm of the bits of a count.
     pub(crate) refcount_order: u32,
-    /// Start of the table of snapshots.
     pub(crate) snapshots_at: u64,
     pub(crate) snapshot_count: u64,
-    /// Name of the backing file, if there is one.
     pub(crate) backing: Option<Vec<u8>>,
     pub(crate) extensions: Extensions,
 }
@@ -68,25 +57,19 @@ pub(crate) struct Geometry {
 impl Geometry {
     /// Reads and checks the header.
     ///
-    /// Errors: `Corrupt`, `Unsupported` for images that are encrypted or have their data elsewhere,
-    /// `Io`.
+    /// Errors: `Corrupt`, `Unsupported` for encrypted images and external data, `Io`.
     pub(crate) fn read(image: &dyn Image) -> Result<Geometry> {
-        let mut header = Header::new_zeroed();
         if image.len() < HEADER_LEN {
             return Err(Corruption::Short { len: image.len() }.into());
         }
-        image.read_exact_at(0, header.as_mut_bytes())?;
+        let header: Header = read_structure(image, 0)?;
         if header.magic != MAGIC {
             return Err(Corruption::Signature.into());
         }
         let version = header.version.get();
         let v3 = match version {
-            2 => HeaderV3::new_zeroed(),
-            3 => {
-                let mut v3 = HeaderV3::new_zeroed();
-                image.read_exact_at(HEADER_LEN, v3.as_mut_bytes())?;
-                v3
-            }
+            2 => HeaderV3::default(),
+            3 => read_structure(image, HEADER_LEN)?,
             _ => return Err(unsupported(format!("version {version}, 2 and 3 are supported"))),
         };
         let incompatible = v3.incompatible_features.get();
@@ -109,7 +92,7 @@ impl Geometry {
             algorithm: compression(image, header_len, incompatible)?,
             l1: L1 { at: header.l1_table_offset.get(), count: header.l1_size.get().into() },
             refcounts: refcounts(&header, cluster_len),
-            // Larger ones are taken for the largest.
+            // Larger values are treated as the maximum.
             refcount_order: if version == 2 { REFCOUNT_ORDER_OF_V2 } else { v3.refcount_order.get().min(6) },
             snapshots_at: header.snapshots_offset.get(),
             snapshot_count: header.nb_snapshots.get().into(),
@@ -124,23 +107,21 @@ impl Geometry {
         Ok(geometry)
     }
 
-    /// Returns the bytes of a cluster.
     pub(crate) fn cluster_len(&self) -> u64 {
         1 << self.cluster_bits
     }
 
-    /// Returns true if entries of L2 tables are extended.
     pub(crate) fn is_extended(&self) -> bool {
         self.incompatible & EXTENDED_L2 != 0
     }
 
-    /// Returns the bytes of the disk that one L2 table covers.
+    /// Bytes of the disk that one L2 table covers.
     pub(crate) fn table_span(&self) -> u64 {
         let entry_bits = if self.is_extended() { 4 } else { 3 };
         1 << self.cluster_bits.saturating_mul(2).saturating_sub(entry_bits)
     }
 
-    /// Checks the place of an L1 table, and that it has room for a disk.
+    /// Checks the position of an L1 table, and that it covers a disk.
     ///
     /// Errors: `Corrupt`.
     pub(crate) fn check_l1(&self, l1: &L1, disk_len: u64, what: &'static str) -> Result<(), Corruption> {
@@ -156,9 +137,11 @@ impl Geometry {
         Ok(())
     }
 
-    /// Checks that a table begins a cluster and lies within the file.
+    /// Errors: a table that is not aligned to clusters, or exceeds the file.
     pub(crate) fn check_table(&self, table: Range<u64>, what: &'static str) -> Result<(), Corruption> {
-        let (at, limit, cluster_len) = (table.start, self.image_len, self.cluster_len());
+        let at = table.start;
+        let limit = self.image_len;
+        let cluster_len = self.cluster_len();
         if !at.is_multiple_of(cluster_len) {
             return Err(Corruption::TableAlign { what, at, cluster_len });
         }
@@ -186,7 +169,7 @@ fn header_len(version: u32, found: u32, max: u64) -> Result<u64> {
     Ok(len)
 }
 
-/// Refuses what changes the meaning of all else.
+/// Refuses features that change the meaning of everything else.
 fn refuse_others(header: &Header, incompatible: u64, extensions: &Extensions) -> Result<()> {
     match header.crypt_method.get() {
         0 => {}
@@ -195,14 +178,15 @@ fn refuse_others(header: &Header, incompatible: u64, extensions: &Extensions) ->
         other => return Err(unsupported(format!("encryption method {other}"))),
     }
     if incompatible & EXTERNAL_DATA != 0 {
-        return Err(unsupported("its data lies in an external data file"));
+        return Err(unsupported("its data is in an external data file"));
     }
     let known = DIRTY | CORRUPT | COMPRESSION | EXTENDED_L2;
     let unknown = (0..64).filter(|bit| incompatible & !known & (1 << bit) != 0);
     let names: Vec<String> = unknown.map(|bit| extensions.feature_name(bit)).collect();
-    match names.is_empty() {
-        true => Ok(()),
-        false => Err(unsupported(format!("unknown incompatible features: {}", names.join(", ")))),
+    if names.is_empty() {
+        Ok(())
+    } else {
+        Err(unsupported(format!("unknown incompatible features: {}", names.join(", "))))
     }
 }
 
@@ -222,7 +206,7 @@ fn compression(image: &dyn Image, header_len: u64, incompatible: u64) -> Result<
 
 fn backing_name(image: &dyn Image, header: &Header, cluster_len: u64) -> Result<Option<Vec<u8>>> {
     let (at, len) = (header.backing_file_offset.get(), header.backing_file_size.get());
-    // An empty name means none, as in QEMU.
+    // An empty name means no backing file, as in QEMU.
     if at == 0 || len == 0 {
         return Ok(None);
     }
@@ -246,10 +230,4 @@ fn extensions_end(header: &Header, cluster_len: u64) -> u64 {
 fn refcounts(header: &Header, cluster_len: u64) -> Range<u64> {
     let len = u64::from(header.refcount_table_clusters.get()).saturating_mul(cluster_len);
     range_at(header.refcount_table_offset.get(), len)
-}
-
-/// See [`packfs_format::Format::probe`].
-pub(crate) fn looks_like_qcow2(image: &dyn Image) -> Result<bool> {
-    let mut magic = [0; size_of::<[u8; 4]>()];
-    Ok(image.read_at(0, &mut magic)? == magic.len() && magic == MAGIC)
 }

@@ -1,32 +1,28 @@
-//! Internal snapshots: states of the disk, each with an L1 table of its own.
+//! Internal snapshots: states of the disk, each with a separate L1 table.
 
 use crate::corruption::Corruption;
 use crate::disk::*;
 use crate::open::{Geometry, L1};
 use packfs_core::{Error, Image, Result, escaped, range_at, usize_of};
+use packfs_format::{read_structure, structure};
 use std::mem::size_of;
-use zerocopy::{FromBytes, FromZeros, IntoBytes};
 
-/// Most extra data of a snapshot that QEMU reads.
 const EXTRA_LEN_MAX: u32 = 1024;
-/// Longest table of snapshots that QEMU reads, in bytes.
 const TABLE_LEN_MAX: u64 = 64 << 20;
-/// Snapshots that a message names.
 const NAMED_MAX: usize = 20;
 
-/// A snapshot.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Snapshot {
     pub(crate) id: Vec<u8>,
     pub(crate) name: Vec<u8>,
-    /// Time of the snapshot, seconds since 1970.
+    /// Time of the snapshot, in seconds since 1970.
     pub(crate) made_at: u32,
     pub(crate) l1: L1,
     pub(crate) disk_len: u64,
 }
 
 impl Snapshot {
-    /// Returns its number and name, as messages have them.
+    /// Returns its number and name for messages.
     pub(crate) fn words(&self) -> String {
         format!("{} ({})", escaped(&self.name), escaped(&self.id))
     }
@@ -34,7 +30,7 @@ impl Snapshot {
 
 /// Reads the table of snapshots, and returns them with the end of the table.
 ///
-/// Errors: `Corrupt` if the table does not lie within the file, `Io`.
+/// Errors: `Corrupt` if the table exceeds the file, `Io`.
 pub(crate) fn read(image: &dyn Image, geometry: &Geometry) -> Result<(Vec<Snapshot>, u64)> {
     let mut snapshots = Vec::new();
     if geometry.snapshot_count == 0 {
@@ -66,21 +62,21 @@ fn read_row(image: &dyn Image, geometry: &Geometry, at: u64) -> Result<(Snapshot
     };
     let row_len = size_of::<SnapshotRow>() as u64;
     within(row_len)?;
-    let mut row = SnapshotRow::new_zeroed();
-    image.read_exact_at(at, row.as_mut_bytes())?;
+    let row: SnapshotRow = read_structure(image, at)?;
     let extra_len = row.extra_data_size.get();
     if extra_len > EXTRA_LEN_MAX {
         return Err(Corruption::SnapshotExtra { at, found: extra_len }.into());
     }
-    let (id_len, name_len) = (u64::from(row.id_str_size.get()), u64::from(row.name_size.get()));
+    let id_len = u64::from(row.id_str_size.get());
+    let name_len = u64::from(row.name_size.get());
     let rest_len = u64::from(extra_len).saturating_add(id_len).saturating_add(name_len);
     let end = within(row_len.saturating_add(rest_len))?;
     let mut rest = vec![0; usize_of(rest_len)];
     image.read_exact_at(at.saturating_add(row_len), &mut rest)?;
     let (extra, rest) = rest.split_at_checked(usize_of(extra_len.into())).unwrap_or_default();
     let (id, name) = rest.split_at_checked(usize_of(id_len)).unwrap_or_default();
-    // Rows of old images do not record the length: it was that of the disk.
-    let disk_len = SnapshotExtra::read_from_prefix(extra).map(|(extra, _)| extra.disk_size.get());
+    // Rows of old images do not record the length, which was that of the disk.
+    let disk_len = structure(extra, 0).map(|extra: SnapshotExtra| extra.disk_size.get());
     let snapshot = Snapshot {
         id: id.to_vec(),
         name: name.to_vec(),
@@ -93,7 +89,7 @@ fn read_row(image: &dyn Image, geometry: &Geometry, at: u64) -> Result<(Snapshot
 
 /// Finds a snapshot by its number, or else by its name, as QEMU does.
 ///
-/// Errors: `Usage` if there is none; as [`read`].
+/// Errors: `Usage` if it does not exist; as [`read`].
 pub(crate) fn find(image: &dyn Image, geometry: &Geometry, wanted: &str) -> Result<Snapshot> {
     let (snapshots, _) = read(image, geometry)?;
     let by_id = snapshots.iter().find(|snapshot| snapshot.id == wanted.as_bytes());
@@ -104,9 +100,10 @@ pub(crate) fn find(image: &dyn Image, geometry: &Geometry, wanted: &str) -> Resu
         if snapshots.len() > words.len() {
             words.push("...".into());
         }
-        return Err(error.hint(match words.is_empty() {
-            true => "it has no snapshots at all".into(),
-            false => format!("snapshots in it: {}", words.join(", ")),
+        return Err(error.hint(if words.is_empty() {
+            "it has no snapshots at all".into()
+        } else {
+            format!("snapshots in it: {}", words.join(", "))
         }));
     };
     geometry.check_l1(&found.l1, found.disk_len, "L1 table of the snapshot")?;

@@ -1,41 +1,22 @@
 //! Owners of a file's bytes, and its end.
 
-use crate::open::{Geometry, L1, REFCOUNTS_MAX};
+use crate::open::{L1, REFCOUNTS_MAX};
 use crate::snapshots;
 use crate::tables::Place;
 use crate::volume::QcowVolume;
 use packfs_core::{Result, len_of, parts_of, range_at, usize_of};
-use packfs_format::{Claims, SpaceOwner};
+use packfs_format::{Budget, Claims, SpaceOwner};
 use std::collections::HashSet;
 use std::ops::Range;
 
-/// Bytes of the table of reference counts that are read at once.
 const REFCOUNTS_AT_ONCE: u64 = 64 << 10;
-/// Bits of a row of that table that are an offset.
+/// Offset bits of a row of the refcount table.
 pub(crate) const REFCOUNT_OFFSET_MASK: u64 = !0x1ff;
 
-/// Bytes left for L1 tables of snapshots. Those of a sound image lie side by side, so that all of
-/// them fit into the file.
-pub(crate) struct Budget(u64);
-
-impl Budget {
-    pub(crate) fn new(geometry: &Geometry) -> Budget {
-        Budget(geometry.image_len)
-    }
-
-    /// Takes the room of a table; false if not so much is left.
-    pub(crate) fn has_room_for(&mut self, l1: &L1) -> bool {
-        let left = self.0.checked_sub(len_of(&l1.range()));
-        self.0 = left.unwrap_or(0);
-        left.is_some()
-    }
-}
-
-/// Takes the bytes that something owns.
 type Claim<'a> = dyn FnMut(Range<u64>, &'static str) + 'a;
 
 impl QcowVolume {
-    /// See [`packfs_format::Volume::space`].
+    /// See [`packfs_format::Space::space`].
     pub(crate) fn space_owners(&self) -> Result<Vec<SpaceOwner>> {
         let geometry = &self.top.geometry;
         let mut claims = Claims::new();
@@ -43,14 +24,14 @@ impl QcowVolume {
         Ok(claims.owners(geometry.image_len))
     }
 
-    /// Returns the end of the last byte that something owns.
+    /// Returns the end of the last claim.
     pub(crate) fn used_len(&self) -> Result<u64> {
         let mut end = 0;
         self.each_claim(&mut |range, _| end = range.end.max(end))?;
         Ok(end.min(self.top.geometry.image_len))
     }
 
-    /// Calls `claim` for everything that the header and tables name.
+    /// Calls `claim` for every structure and cluster.
     pub(crate) fn each_claim(&self, claim: &mut Claim<'_>) -> Result<()> {
         let geometry = &self.top.geometry;
         claim(0..geometry.cluster_len(), "header");
@@ -60,17 +41,17 @@ impl QcowVolume {
         claim(geometry.snapshots_at.min(end)..end, "snapshots");
         let mut tables = HashSet::new();
         self.claim_state(&geometry.l1, &mut tables, claim)?;
-        let mut budget = Budget::new(geometry);
+        let mut budget = Budget::new(geometry.image_len);
         for snapshot in snapshots {
             let is_sound = geometry.check_l1(&snapshot.l1, snapshot.disk_len, "L1 table").is_ok();
-            if is_sound && budget.has_room_for(&snapshot.l1) {
+            if is_sound && budget.take(len_of(&snapshot.l1.range())) {
                 self.claim_state(&snapshot.l1, &mut tables, claim)?;
             }
         }
         Ok(())
     }
 
-    /// Blocks of reference counts.
+    /// Claims blocks of reference counts.
     fn claim_refcounts(&self, claim: &mut Claim<'_>) -> Result<()> {
         let geometry = &self.top.geometry;
         let len = len_of(&geometry.refcounts).min(REFCOUNTS_MAX);
@@ -89,7 +70,8 @@ impl QcowVolume {
         Ok(())
     }
 
-    /// Tables and clusters of one state of the disk; tables that were claimed are left out.
+    /// Claims tables and clusters of one state of the disk, except tables that were already
+    /// claimed.
     fn claim_state(&self, l1: &L1, tables: &mut HashSet<u64>, claim: &mut Claim<'_>) -> Result<()> {
         let geometry = &self.top.geometry;
         claim(l1.range(), "L1 table");

@@ -1,7 +1,7 @@
-//! L1 and L2 tables: from a range of the disk to the clusters that hold it.
+//! L1 and L2 tables, which map ranges of the disk to clusters.
 //!
-//! Owns the reading of tables, each where it is needed, through bounded caches. Invariant: a place
-//! that is handed out lies within the file; a cluster elsewhere becomes a fault of its own.
+//! Owns the reading of tables on demand, through bounded caches. Invariant: a returned position is
+//! within the file; an invalid cluster becomes a fault.
 
 use crate::corruption::Corruption;
 use crate::disk::*;
@@ -11,37 +11,32 @@ use packfs_format::BlockCache;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Entries of an L1 table that are read at once.
 const L1_ENTRIES_AT_ONCE: u64 = 512;
-/// Bytes of a slice of an L2 table, which is read at once; tables of less are one.
+/// Length of a slice of an L2 table, which is read at once; shorter tables have one.
 const SLICE_LEN: u64 = 4096;
-/// Most tables that are searched when an image is opened.
 const TABLES_SEARCHED_MAX: u64 = 32;
-/// Limits of the two caches in bytes.
 const L1_CACHE_BYTES: usize = 1 << 20;
 const L2_CACHE_BYTES: usize = 16 << 20;
 
-/// Place of a range of the disk.
+/// Position of a range of the disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Place {
-    /// Nowhere: the backing file has it, or it reads as zeros.
+    /// Not stored: in the backing file, or zeros.
     Unallocated,
-    /// Nowhere: it reads as zeros.
+    /// Not stored: zeros.
     Zero,
-    /// In the file from here on, as it is.
+    /// Stored uncompressed at this offset.
     Stored(u64),
-    /// From byte `start` on of a compressed cluster, of which these bytes are stored.
+    /// Stored in a compressed cluster of `len` bytes, from its byte `start` on.
     Compressed { at: u64, len: u32, start: u32 },
-    /// In a cluster that cannot be there.
+    /// In an invalid cluster.
     Fault(Corruption),
 }
 
-/// Tables of one image.
 pub(crate) struct Tables {
     image: Arc<dyn Image>,
     geometry: Arc<Geometry>,
     l1_parts: BlockCache<Vec<u64>>,
-    /// Numbers of slices, by their offset in the file.
     slices: BlockCache<Vec<u64>>,
 }
 
@@ -49,12 +44,13 @@ type Visit<'a> = dyn FnMut(Range<u64>, Place) -> Result<bool> + 'a;
 
 impl Tables {
     pub(crate) fn new(image: Arc<dyn Image>, geometry: Arc<Geometry>) -> Tables {
-        let (l1_parts, slices) = (BlockCache::new(L1_CACHE_BYTES), BlockCache::new(L2_CACHE_BYTES));
+        let l1_parts = BlockCache::new(L1_CACHE_BYTES);
+        let slices = BlockCache::new(L2_CACHE_BYTES);
         Tables { image, geometry, l1_parts, slices }
     }
 
-    /// Calls `visit` for the stretches of `range` of a disk, in order and without a gap, each with
-    /// its place. Ends early when `visit` returns false.
+    /// Calls `visit` for parts of `range` of a disk, in order and without gaps, each with its
+    /// position, until it returns false.
     ///
     /// Errors: those of `visit`, `Io`.
     pub(crate) fn each(&self, l1: &L1, range: Range<u64>, visit: &mut Visit<'_>) -> Result<()> {
@@ -80,19 +76,18 @@ impl Tables {
         stretches.finish()
     }
 
-    /// Returns the bytes of a stretch that the file does not have, if its last cluster is one that
-    /// was cut short.
+    /// Returns the first byte of a part that is missing because its last cluster is truncated.
     pub(crate) fn cut_from(&self, part: &Range<u64>, place: Place) -> Option<u64> {
         let Place::Stored(at) = place else { return None };
         let is_last = at.saturating_add(len_of(part)) == self.geometry.image_len;
-        // Subclusters at the end that were never written need not be there.
+        // Unwritten subclusters at the end may be missing.
         let parts = if self.geometry.is_extended() { SUBCLUSTERS.into() } else { 1_u64 };
         let unit = self.geometry.cluster_len().checked_div(parts).unwrap_or(1);
         let is_cut = part.end.checked_rem(unit) != Some(0);
         (is_last && is_cut && part.end < self.geometry.disk_len).then_some(part.end)
     }
 
-    /// Looks for a cluster that was cut short, in a disk of few tables.
+    /// Searches a truncated cluster, in a disk of few tables.
     pub(crate) fn find_cut(&self, l1: &L1, disk_len: u64) -> Result<Option<u64>> {
         let is_whole = self.geometry.image_len.checked_rem(self.geometry.cluster_len()) == Some(0);
         let mut cut = None;
@@ -106,14 +101,14 @@ impl Tables {
         Ok(cut)
     }
 
-    /// Calls `visit` for all that one L2 table covers, as [`Tables::each`] does: snapshots have the
-    /// state of a machine after the end of the disk.
+    /// Calls `visit` for everything that one L2 table covers, as [`Tables::each`] does: snapshots
+    /// store the state of a machine after the end of the disk.
     pub(crate) fn each_of_table(&self, l1: &L1, index: u64, visit: &mut Visit<'_>) -> Result<()> {
         let span = self.geometry.table_span();
         self.each(l1, range_at(index.saturating_mul(span), span), visit)
     }
 
-    /// Calls `visit` for the offset of each L2 table, as it is stored, with its number.
+    /// Calls `visit` for the stored offset of each L2 table, with its number.
     ///
     /// Errors: those of `visit`, `Io`.
     pub(crate) fn each_table(&self, l1: &L1, visit: &mut dyn FnMut(u64, u64) -> Result<bool>) -> Result<()> {
@@ -128,7 +123,7 @@ impl Tables {
         Ok(())
     }
 
-    /// Returns entries from `first` on, as many as are read at once and lie in the file.
+    /// Returns entries from `first` on, as many as one read contains.
     fn l1_part(&self, l1: &L1, first: u64) -> Result<Arc<Vec<u64>>> {
         let at = l1.at.saturating_add(first.saturating_mul(8));
         self.l1_parts.get_or(at, || {
@@ -140,7 +135,7 @@ impl Tables {
         })
     }
 
-    /// Returns the offset of the L2 table with this number; 0 if there is none.
+    /// Returns the offset of an L2 table; 0 if it does not exist.
     fn table_at(&self, l1: &L1, index: u64) -> Result<u64> {
         if index >= l1.count {
             return Ok(0);
@@ -150,12 +145,11 @@ impl Tables {
         Ok(part.get(usize_of(within)).map_or(0, |entry| entry & OFFSET_MASK))
     }
 
-    /// Checks the place of an L2 table.
     pub(crate) fn check_table(&self, at: u64) -> Result<(), Corruption> {
         self.geometry.check_table(range_at(at, self.geometry.cluster_len()), "L2 table")
     }
 
-    /// Hands out `part` of a disk as the L2 table at `table_at` describes it, which covers the disk
+    /// Passes on `part` of a disk according to the L2 table at `table_at`, which covers the disk
     /// from `start` on.
     fn each_entry(
         &self,
@@ -188,7 +182,6 @@ impl Tables {
         Ok(true)
     }
 
-    /// Returns the numbers of a slice of an L2 table.
     fn slice(&self, at: u64) -> Result<Arc<Vec<u64>>> {
         self.slices.get_or(at, || {
             let mut bytes = vec![0; usize_of(SLICE_LEN.min(self.geometry.cluster_len()))];
@@ -198,7 +191,6 @@ impl Tables {
         })
     }
 
-    /// Hands out the cluster of an entry.
     fn push_entry(&self, entry: &[u64], disk_at: u64, stretches: &mut Stretches<'_, '_>) -> Result<bool> {
         let cluster_len = self.geometry.cluster_len();
         let place = match *entry {
@@ -217,7 +209,7 @@ impl Tables {
         self.push_cut(range_at(disk_at, cluster_len), place, stretches)
     }
 
-    /// Hands out a cluster with subclusters, each allocated, zero or neither.
+    /// Passes on a cluster with subclusters, each allocated, zero, or neither.
     fn push_subclusters(
         &self,
         entry: u64,
@@ -232,11 +224,14 @@ impl Tables {
         for number in 0..SUBCLUSTERS {
             let within = u64::from(number).saturating_mul(len);
             let has = |bits: u64| bits.checked_shr(number).is_some_and(|bits| bits & 1 != 0);
-            let place = match () {
-                () if has_both => Place::Fault(Corruption::Bitmap { disk_at, found: bitmap }),
-                () if has(zero) => Place::Zero,
-                () if has(allocated) => self.stored(offset, within, disk_at),
-                () => Place::Unallocated,
+            let place = if has_both {
+                Place::Fault(Corruption::Bitmap { disk_at, found: bitmap })
+            } else if has(zero) {
+                Place::Zero
+            } else if has(allocated) {
+                self.stored(offset, within, disk_at)
+            } else {
+                Place::Unallocated
             };
             if !self.push_cut(range_at(disk_at.saturating_add(within), len), place, stretches)? {
                 return Ok(false);
@@ -245,7 +240,7 @@ impl Tables {
         Ok(true)
     }
 
-    /// Hands out a stretch. The last cluster of a file may be cut short: the rest reads as zeros.
+    /// Passes on a part. The last cluster of a file may be truncated: the rest reads as zeros.
     fn push_cut(&self, range: Range<u64>, place: Place, stretches: &mut Stretches<'_, '_>) -> Result<bool> {
         let len = len_of(&range);
         let stored = match place {
@@ -258,7 +253,8 @@ impl Tables {
 
     /// Bytes `within` a cluster at `offset`.
     fn stored(&self, offset: u64, within: u64, disk_at: u64) -> Place {
-        let (limit, cluster_len) = (self.geometry.image_len, self.geometry.cluster_len());
+        let limit = self.geometry.image_len;
+        let cluster_len = self.geometry.cluster_len();
         let fault = if !offset.is_multiple_of(cluster_len) {
             Corruption::ClusterAlign { disk_at, at: offset, cluster_len }
         } else if offset >= limit {
@@ -269,8 +265,8 @@ impl Tables {
         Place::Fault(fault)
     }
 
-    /// A compressed cluster: its offset in the lower bits, the sectors after its first in those
-    /// above.
+    /// Decodes the entry of a compressed cluster: its offset in the lower bits, the number of
+    /// sectors after its first in those above.
     fn compressed(&self, entry: u64, disk_at: u64) -> Place {
         let len_bits = self.geometry.cluster_bits.saturating_sub(8);
         let at_bits = 62_u32.saturating_sub(len_bits);
@@ -281,12 +277,12 @@ impl Tables {
             return Place::Fault(Corruption::ClusterPlace { disk_at, at, limit });
         }
         let len = sectors.saturating_add(1).saturating_mul(512).saturating_sub(at % 512);
-        // Sectors are counted whole, but the last one of a file need not be.
+        // The entry counts whole sectors, but the last one of a file may be truncated.
         Place::Compressed { at, len: u32_of(len.min(limit.saturating_sub(at))), start: 0 }
     }
 }
 
-/// Takes stretches of a disk in order, and hands out those in a range, those that go on joined.
+/// Joins adjacent parts of a disk, and passes on those in a range.
 struct Stretches<'r, 'v> {
     range: Range<u64>,
     pending: Option<(Range<u64>, Place)>,
@@ -294,7 +290,7 @@ struct Stretches<'r, 'v> {
 }
 
 impl Stretches<'_, '_> {
-    /// Takes the next stretch; false if no more is wanted.
+    /// Adds the next part; false if `visit` stopped.
     fn push(&mut self, whole: Range<u64>, place: Place) -> Result<bool> {
         let part = whole.start.max(self.range.start)..whole.end.min(self.range.end);
         if part.is_empty() {
@@ -318,7 +314,6 @@ impl Stretches<'_, '_> {
         }
     }
 
-    /// Hands out the last stretch.
     fn finish(mut self) -> Result<()> {
         match self.pending.take() {
             Some((part, place)) => (self.visit)(part, place).map(drop),
@@ -335,7 +330,6 @@ fn goes_on(last: &Range<u64>, place: &Place, next: &Place) -> bool {
     }
 }
 
-/// The big-endian numbers of a table.
 fn numbers(bytes: &[u8]) -> impl Iterator<Item = u64> {
     bytes.chunks_exact(8).map(|raw| u64::from_be_bytes(raw.try_into().unwrap_or_default()))
 }

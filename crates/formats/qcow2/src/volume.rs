@@ -1,26 +1,22 @@
-//! The opened image: holds what all read modules share and hands their answers out as a
-//! [`Container`].
+//! The opened image as a [`Container`], with the state common to all readers.
 
-use crate::data::Extending;
 use crate::layers::{Chain, Qcow};
 use crate::{DISK_NAME, snapshots};
 use packfs_core::{Image, Result};
-use packfs_format::{ContainedFiles, Container, Extent, Facts, Finding, Opening, SpaceOwner};
+use packfs_format::{ContainedFiles, Container, Extent, Extents, Facts, Finding, Opening, SpaceOwner};
 use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
 
-/// An opened image with its backing files.
 pub(crate) struct QcowVolume {
     pub(crate) image: Arc<dyn Image>,
     pub(crate) top: Qcow,
     pub(crate) chain: Chain,
-    /// The snapshot that is read, as the caller named it.
+    /// The opened snapshot, as the caller named it.
     pub(crate) snapshot: Option<String>,
     files: ContainedFiles,
 }
 
 impl QcowVolume {
-    /// Opens an image in its current state, or in that of a snapshot.
     pub(crate) fn open(image: Arc<dyn Image>, opening: Opening) -> Result<Self> {
         let mut top = Qcow::open(Arc::clone(&image))?;
         if let Some(wanted) = &opening.snapshot {
@@ -49,10 +45,9 @@ impl Container for QcowVolume {
         range: Range<u64>,
         visit: &mut dyn FnMut(Extent) -> ControlFlow<()>,
     ) -> Result<()> {
-        let mut out = Extending::new(range.clone(), visit);
-        self.chain.map(&self.top, range, &mut out)?;
-        out.finish();
-        Ok(())
+        let mut out = Extents::new(range.clone(), visit);
+        let walked = self.chain.map(&self.top, range, &mut out);
+        out.finish(walked.map(drop))
     }
 
     fn warnings(&self) -> Vec<String> {

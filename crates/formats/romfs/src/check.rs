@@ -1,4 +1,4 @@
-//! Check of every structure: checksums, listings, links and places of data.
+//! Check of every structure: checksums, listings, links, and positions of data.
 //!
 //! Invariant: ends for every image, as each header is visited once.
 
@@ -8,7 +8,7 @@ use crate::disk::{Header, Kind};
 use crate::volume::RomfsVolume;
 use packfs_core::{FileType, Name, Result};
 use packfs_format::check::{DataPlaces, Hierarchy, Report};
-use packfs_format::{Finding, InodeId, Volume};
+use packfs_format::{Check, Finding, InodeId, Volume};
 use std::collections::HashSet;
 use std::ops::ControlFlow;
 
@@ -16,14 +16,12 @@ struct Walk<'a, 'r> {
     volume: &'a RomfsVolume,
     report: &'a mut Report<'r>,
     hierarchy: Hierarchy<InodeId, InodeId>,
-    /// Headers of all listings, each once.
     seen: HashSet<u64>,
     data: DataPlaces,
 }
 
-impl RomfsVolume {
-    /// Implements [`Volume::check`].
-    pub(crate) fn check_all(&self, found: &mut dyn FnMut(Finding)) -> Result<()> {
+impl Check for RomfsVolume {
+    fn check(&self, found: &mut dyn FnMut(Finding)) -> Result<()> {
         let mut report = Report::new(crate::INFO.name, found);
         if self.sum != 0 {
             report.error("image", Corruption::Sum { found: self.sum });
@@ -36,7 +34,7 @@ impl RomfsVolume {
             let Some(dir) = walk.hierarchy.dir(index).filter(|_| !walk.report.is_full()) else { break };
             walk.directory(index, dir)?;
         }
-        // The root's own header is in no listing where the list of the root starts elsewhere.
+        // The root's own header is not in a listing if the list of the root starts elsewhere.
         let root = self.header(self.super_block.root_at)?;
         if !walk.seen.contains(&root.at)
             && let Some(fault) = root.sum_fault()
@@ -62,17 +60,13 @@ impl Walk<'_, '_> {
                     self.hierarchy.order_fault(index, &header.name, &header.name, self.report);
                 }
                 self.entry(index, dir, &header)?;
-                Ok(match self.report.is_full() {
-                    true => ControlFlow::Break(()),
-                    false => ControlFlow::Continue(()),
-                })
+                Ok(if self.report.is_full() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
             })
         });
         self.report.refused(self.hierarchy.path(index), listing)?;
         Ok(())
     }
 
-    /// Checks an entry, and the inode behind it if it is new.
     fn entry(&mut self, index: usize, dir: InodeId, header: &Header) -> Result<()> {
         let path = self.hierarchy.entry_path(index, &header.name);
         if let Some(fault) = header.sum_fault() {
@@ -96,7 +90,7 @@ impl Walk<'_, '_> {
         if self.hierarchy.meet_again(id, index, &header.name, self.report).is_some() {
             return Ok(());
         }
-        // Links are not counted: Linux says 1 of each file.
+        // Links are not counted: Linux shows 1 for each file.
         let (links, is_dir) = (2, file_type == FileType::Directory);
         self.hierarchy.meet(id, links, is_dir.then_some(id), index, &header.name);
         let path = self.hierarchy.entry_path(index, &header.name);

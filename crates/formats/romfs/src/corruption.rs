@@ -1,9 +1,8 @@
-//! Faults of an image and their messages: place, value found, values allowed.
+//! Faults of an image and their messages: offset, value found, values allowed.
 
 use packfs_format::{TRUNCATED, faults};
 
 faults! {
-    /// Faults of an image; `found` is the value that it stores.
     pub(crate) enum Corruption in "romfs image" {}
 
     Short { len: u64, min: u64 } = "{len} bytes, at least {min} needed" => hint TRUNCATED;
@@ -20,7 +19,7 @@ faults! {
     Dot { at: u64 } = "file header at {at:#x}: named \".\", but leads elsewhere than to its directory";
     DotDot { at: u64 } = "file header at {at:#x}: named \"..\", but is no hard link to a directory";
     Next { at: u64, found: u64 } =
-        "file header at {at:#x}: the next is at {found:#x}, a later place or 0 allowed";
+        "file header at {at:#x}: the next is at {found:#x}, a later offset or 0 allowed";
     DataRange { at: u64, start: u64, len: u64, end: u64 } =
         "file header at {at:#x}: data of {len} bytes at {start:#x}, up to {end:#x} allowed";
     LinkTarget { at: u64, target: u64 } =

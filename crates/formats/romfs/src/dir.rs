@@ -1,22 +1,21 @@
-//! Directories: chains of file headers, each of which names the next.
+//! Directories: chains of file headers.
 //!
-//! Invariant: a chain only goes on to later places, so every listing ends.
+//! Invariant: a chain only continues at higher offsets, so every listing ends.
 
 use crate::corruption::Corruption;
 use crate::disk::{Header, Kind};
 use crate::volume::RomfsVolume;
 use packfs_core::{FileType, Name, Result};
-use packfs_format::{DirCursor, DirEntry, InodeId};
+use packfs_format::{DirCursor, DirEntry, Directories, InodeId};
 use std::ops::ControlFlow;
 
-/// Cursor at the end of a listing: no header starts there, and FUSE takes it for an offset.
+/// Cursor at the end of a listing: no header starts there, and FUSE treats it as an offset.
 const END: u64 = 1;
 
-/// Hard links in a row that are followed; genromfs writes at most two.
+/// Limit of chained hard links; genromfs writes at most two.
 const LINKS_MAX: u32 = 8;
 
 impl RomfsVolume {
-    /// Returns the header of a directory.
     pub(crate) fn dir(&self, id: InodeId) -> Result<Header> {
         let header = self.header(id.0)?;
         match header.kind {
@@ -25,7 +24,7 @@ impl RomfsVolume {
         }
     }
 
-    /// Calls `visit` for each header of the listing that starts at `at`, `.` and `..` among them.
+    /// Calls `visit` for each header of the listing that starts at `at`, including `.` and `..`.
     pub(crate) fn each_header(
         &self,
         mut at: u64,
@@ -45,9 +44,10 @@ impl RomfsVolume {
         Ok(())
     }
 
-    /// Follows hard links from a header to the file or directory that they name.
     pub(crate) fn resolve(&self, entry: &Header) -> Result<(InodeId, FileType)> {
-        let (mut at, mut kind, mut target) = (entry.at, entry.kind, entry.target());
+        let mut at = entry.at;
+        let mut kind = entry.kind;
+        let mut target = entry.target();
         for _ in 0..LINKS_MAX {
             match kind {
                 Kind::Other(file_type) => return Ok((InodeId(at), file_type)),
@@ -60,39 +60,7 @@ impl RomfsVolume {
         Err(Corruption::LinkTarget { at: entry.at, target: entry.target() }.into())
     }
 
-    /// Implements [`packfs_format::Volume::read_dir`]. A cursor is the offset of the next header.
-    /// Headers with a wrong checksum are told of at the end.
-    pub(crate) fn each_entry(
-        &self,
-        dir: InodeId,
-        from: DirCursor,
-        visit: &mut dyn FnMut(DirEntry, DirCursor) -> ControlFlow<()>,
-    ) -> Result<()> {
-        let (mut damage, mut is_over) = (None, false);
-        let start = match from.0 {
-            0 => {
-                let header = self.dir(dir)?;
-                // Those of others are in the listing of their parents.
-                damage = header.sum_fault().filter(|_| dir.0 == self.super_block.root_at);
-                header.target()
-            }
-            END => return Ok(()),
-            at => at,
-        };
-        self.each_header(start, &mut |header| {
-            damage = damage.or(header.sum_fault());
-            let Some((id, file_type)) = self.entry_of(dir, &header)? else {
-                return Ok(ControlFlow::Continue(()));
-            };
-            let next = DirCursor(if header.next == 0 { END } else { header.next });
-            let flow = visit(DirEntry { name: header.name, id, file_type }, next);
-            is_over = flow.is_break();
-            Ok(flow)
-        })?;
-        damage.filter(|_| !is_over).map_or(Ok(()), |fault| Err(fault.into()))
-    }
-
-    /// Returns the inode that a header leads to; `None` for `.` and `..`.
+    /// Returns the inode of a header; `None` for `.` and `..`.
     fn entry_of(&self, dir: InodeId, header: &Header) -> Result<Option<(InodeId, FileType)>> {
         let (id, file_type) = self.resolve(header)?;
         if is_dot(&header.name) {
@@ -114,9 +82,10 @@ impl RomfsVolume {
             _ => Err(Corruption::DotDot { at }.into()),
         }
     }
+}
 
-    /// Implements [`packfs_format::Volume::lookup`].
-    pub(crate) fn find_entry(&self, dir: InodeId, name: &[u8]) -> Result<Option<InodeId>> {
+impl Directories for RomfsVolume {
+    fn lookup(&self, dir: InodeId, name: &[u8]) -> Result<Option<InodeId>> {
         let (mut found, mut damage) = (None, None);
         self.each_header(self.dir(dir)?.target(), &mut |header| {
             damage = damage.or(header.sum_fault());
@@ -128,12 +97,43 @@ impl RomfsVolume {
             damage = header.sum_fault();
             Ok(ControlFlow::Break(()))
         })?;
-        // A damaged name may be the one that is looked for.
+        // A damaged name may be the requested one.
         damage.map_or(Ok(found), |fault| Err(fault.into()))
+    }
+
+    /// A cursor is the offset of the next header. Headers with a wrong checksum are reported at
+    /// the end.
+    fn read_dir(
+        &self,
+        dir: InodeId,
+        from: DirCursor,
+        visit: &mut dyn FnMut(DirEntry, DirCursor) -> ControlFlow<()>,
+    ) -> Result<()> {
+        let (mut damage, mut is_over) = (None, false);
+        let start = match from.0 {
+            0 => {
+                let header = self.dir(dir)?;
+                // Other headers are in the listing of their parents.
+                damage = header.sum_fault().filter(|_| dir.0 == self.super_block.root_at);
+                header.target()
+            }
+            END => return Ok(()),
+            at => at,
+        };
+        self.each_header(start, &mut |header| {
+            damage = damage.or(header.sum_fault());
+            let Some((id, file_type)) = self.entry_of(dir, &header)? else {
+                return Ok(ControlFlow::Continue(()));
+            };
+            let next = DirCursor(if header.next == 0 { END } else { header.next });
+            let flow = visit(DirEntry { name: header.name, id, file_type }, next);
+            is_over = flow.is_break();
+            Ok(flow)
+        })?;
+        damage.filter(|_| !is_over).map_or(Ok(()), |fault| Err(fault.into()))
     }
 }
 
-/// Returns true for the names that are no entries.
 pub(crate) fn is_dot(name: &[u8]) -> bool {
     matches!(name, b"." | b"..")
 }
@@ -142,7 +142,7 @@ pub(crate) fn is_dot(name: &[u8]) -> bool {
 mod tests {
     use super::*;
     use packfs_core::MemoryImage;
-    use packfs_format::Volume;
+    use packfs_format::{Check, Volume};
     use std::sync::Arc;
 
     const IMAGE: &[u8] = include_bytes!("../../../../testdata/legacy/romfs.romfs");
@@ -164,7 +164,7 @@ mod tests {
 
     fn list(volume: &RomfsVolume) -> Result<usize> {
         let mut count = 0;
-        volume.each_entry(volume.root(), DirCursor(0), &mut |_, _| {
+        volume.read_dir(volume.root(), DirCursor(0), &mut |_, _| {
             count += 1;
             ControlFlow::Continue(())
         })?;

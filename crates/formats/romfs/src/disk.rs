@@ -1,52 +1,60 @@
-//! Raw structures, big-endian, as `include/uapi/linux/romfs_fs.h` has them.
+//! Raw structures, big-endian, as in `include/uapi/linux/romfs_fs.h`.
 
 use crate::corruption::Corruption;
 use packfs_core::{DeviceNumber, FileType, Image, Result, usize_of};
+use packfs_format::{OnDisk, disk, structure};
 use std::ops::Range;
+use zerocopy::big_endian::U32;
+use zerocopy::{FromBytes, Immutable, KnownLayout, Unaligned};
 
-/// First bytes of an image.
+disk! {
+    /// Superblock; the name of the volume follows (`struct romfs_super_block`).
+    struct RomfsSuperBlock (16) { words: [u8; 8], size: U32, checksum: U32 }
+
+    /// Header of a file; its name follows (`struct romfs_inode`).
+    struct RomfsInode (16) { next: U32, spec: U32, size: U32, checksum: U32 }
+}
+
 pub(crate) const MAGIC: [u8; 8] = *b"-rom1fs-";
-/// Bytes of a superblock, and of a file header, before its name.
-pub(crate) const HEADER_LEN: u64 = 16;
-/// Bytes of the shortest image: a superblock and the header of the root.
+/// Length of a superblock, and of a file header, before its name.
+pub(crate) const HEADER_LEN: u64 = size_of::<RomfsInode>() as u64;
+/// Shortest image: a superblock and the header of the root.
 const IMAGE_LEN_MIN: u64 = 2 * HEADER_LEN;
-/// Longest name that Linux reads (`ROMFS_MAXFN`), in bytes.
+/// `ROMFS_MAXFN`.
 const NAME_LEN_MAX: usize = 128;
-/// Bytes at the start of an image whose sum is 0, or all of a shorter image.
+/// Length of the start of an image whose sum is 0, or the length of a shorter image.
 const SUM_LEN: u64 = 512;
-/// Bit of a header's first word: executable. The bits below it are the type.
+/// Bit of a header's first word: executable. The lower bits are the type.
 const EXECUTABLE: u32 = 8;
 
-/// Superblock.
 #[derive(Clone, Debug)]
 pub(crate) struct SuperBlock {
-    /// Bytes of the image, without padding at its end.
+    /// Length of the image, without padding.
     pub(crate) len: u64,
     pub(crate) checksum: u32,
     pub(crate) name: Vec<u8>,
-    /// Offset of the header of the root directory.
     pub(crate) root_at: u64,
 }
 
 impl SuperBlock {
-    /// Reads and checks it: magic bytes, and a length that the image has.
+    /// Errors: wrong magic, or a length that exceeds the image.
     pub(crate) fn read(image: &dyn Image) -> Result<SuperBlock> {
         if image.len() < IMAGE_LEN_MIN {
             return Err(Corruption::Short { len: image.len(), min: IMAGE_LEN_MIN }.into());
         }
-        let ([m0, m1, len, checksum], text) = read_words_and_text(image, 0, image.len())?;
-        if [m0.to_be_bytes(), m1.to_be_bytes()].concat() != MAGIC {
+        let (raw, _, text) = read_head_and_text::<RomfsSuperBlock>(image, 0, image.len())?;
+        if raw.words != MAGIC {
             return Err(Corruption::Magic.into());
         }
-        let len = u64::from(len);
+        let len = u64::from(raw.size.get());
         if !(IMAGE_LEN_MIN..=image.len()).contains(&len) {
             return Err(Corruption::Length { found: len, min: IMAGE_LEN_MIN, max: image.len() }.into());
         }
         let (name, root_at) = name_in(&text, 0, len)?;
-        Ok(SuperBlock { len, checksum, name, root_at })
+        Ok(SuperBlock { len, checksum: raw.checksum.get(), name, root_at })
     }
 
-    /// Returns the sum of the words that have to add up to 0.
+    /// Returns the sum of the first words, which must be 0.
     pub(crate) fn sum(&self, image: &dyn Image) -> Result<u32> {
         let mut bytes = vec![0; usize_of(self.len.min(SUM_LEN)) & !3];
         image.read_exact_at(0, &mut bytes)?;
@@ -54,7 +62,7 @@ impl SuperBlock {
     }
 }
 
-/// Type of a file, by its number.
+/// Type of a file, by number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     HardLink,
@@ -64,26 +72,22 @@ pub(crate) enum Kind {
 /// File header with its name.
 #[derive(Clone, Debug)]
 pub(crate) struct Header {
-    /// Offset of the header, which tells inodes apart.
+    /// Offset of the header, which identifies the inode.
     pub(crate) at: u64,
     /// Offset of the next header of the directory; 0 for the last.
     pub(crate) next: u64,
     pub(crate) kind: Kind,
     pub(crate) is_executable: bool,
-    /// Offset of the first header of a directory, or of the target of a hard link; the number of a
-    /// device.
+    /// Offset of the first header of a directory, or of the target of a hard link; device number.
     pub(crate) spec: u32,
-    /// Bytes of data.
     pub(crate) len: u64,
     pub(crate) name: Vec<u8>,
-    /// Offset of the data.
     pub(crate) data_at: u64,
-    /// Sum of the words of header and name, which has to be 0.
+    /// Sum of the words of header and name, which must be 0.
     pub(crate) sum: u32,
 }
 
 impl Header {
-    /// Returns the range of its data.
     pub(crate) fn data(&self) -> Range<u64> {
         self.data_at..self.data_at.saturating_add(self.len)
     }
@@ -93,8 +97,8 @@ impl Header {
         if !at.is_multiple_of(HEADER_LEN) || at < HEADER_LEN || at.saturating_add(HEADER_LEN) > image_len {
             return Err(Corruption::HeaderPlace { at, end: image_len }.into());
         }
-        let (words, text) = read_words_and_text(image, at, image_len)?;
-        let [next, spec, len, _] = words;
+        let (raw, head_sum, text) = read_head_and_text::<RomfsInode>(image, at, image_len)?;
+        let next = raw.next.get();
         let kind = match next & 7 {
             0 => Kind::HardLink,
             1 => Kind::Other(FileType::Directory),
@@ -107,14 +111,14 @@ impl Header {
         };
         let (name, data_at) = name_in(&text, at, image_len)?;
         let padded = usize_of(data_at.saturating_sub(at).saturating_sub(HEADER_LEN));
-        let sum = words.into_iter().fold(sum(text.get(..padded).unwrap_or(&text)), u32::wrapping_add);
+        let sum = head_sum.wrapping_add(sum(text.get(..padded).unwrap_or(&text)));
         let header = Header {
             at,
             next: u64::from(next) & !(HEADER_LEN - 1),
             kind,
             is_executable: next & EXECUTABLE != 0,
-            spec,
-            len: len.into(),
+            spec: raw.spec.get(),
+            len: raw.size.get().into(),
             name,
             data_at,
             sum,
@@ -131,28 +135,31 @@ impl Header {
         (self.sum != 0).then_some(Corruption::HeaderSum { at: self.at, found: self.sum })
     }
 
-    /// Returns the offset that `spec` is of a directory or a hard link.
+    /// Offset in the `spec` of a directory or a hard link.
     pub(crate) fn target(&self) -> u64 {
         u64::from(self.spec) & !(HEADER_LEN - 1)
     }
 
-    /// Returns the number of a device.
     pub(crate) fn device(&self) -> DeviceNumber {
         DeviceNumber { major: self.spec >> 16, minor: self.spec & 0xffff }
     }
 }
 
-/// Longest header with its name, the name's NUL, and padding.
 const HEADER_AND_NAME_LEN_MAX: u64 = HEADER_LEN + (NAME_LEN_MAX as u64 + 1).next_multiple_of(HEADER_LEN);
 
-/// Reads the words of the header at `at` and, at once, the bytes that may be its name, up to `end`.
-fn read_words_and_text(image: &dyn Image, at: u64, end: u64) -> Result<([u32; 4], Vec<u8>)> {
+/// Reads the header at `at`, the sum of its words, and in the same read up to `end` the bytes that
+/// may be its name.
+fn read_head_and_text<T: OnDisk + FromBytes + KnownLayout + Immutable + Unaligned>(
+    image: &dyn Image,
+    at: u64,
+    end: u64,
+) -> Result<(T, u32, Vec<u8>)> {
     let len = end.saturating_sub(at).min(HEADER_AND_NAME_LEN_MAX);
     let mut bytes = vec![0; usize_of(len)];
     image.read_exact_at(at, &mut bytes)?;
     let text = bytes.split_off(bytes.len().min(usize_of(HEADER_LEN)));
-    let (words, _) = bytes.as_chunks();
-    Ok(([0, 1, 2, 3].map(|index| words.get(index).copied().map_or(0, u32::from_be_bytes)), text))
+    let head = structure(&bytes, 0).ok_or(Corruption::HeaderPlace { at, end })?;
+    Ok((head, sum(&bytes), text))
 }
 
 /// Returns the name at the start of `text`, up to a NUL byte, and the offset after its padding.

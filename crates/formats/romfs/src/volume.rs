@@ -4,28 +4,26 @@ use crate::corruption::Corruption;
 use crate::disk::{HEADER_LEN, Header, Kind, SuperBlock};
 use packfs_core::{Error, FileType, Image, Meta, Result, escaped, usize_of};
 use packfs_format::{
-    DirCursor, DirEntry, Extent, ExtentFrom, FactValue, Facts, Finding, FormatInfo, Inode, InodeId,
-    InodeKind, SpaceOwner, Volume, space_owners,
+    Extent, ExtentFrom, FactValue, Facts, FormatInfo, Health, Inode, InodeId, InodeKind, Space, SpaceOwner,
+    Volume, space_owners,
 };
 use std::collections::HashSet;
 use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
 
-/// Longest target of a symbolic link that kernels read, in bytes.
+/// Longest target of a symbolic link that Linux reads.
 const TARGET_LEN_MAX: u64 = 4095;
-/// Images are padded to this, in bytes.
+/// Alignment of an image's length.
 const PADDING_UNIT: u64 = 1024;
 
-/// An opened romfs image.
 pub(crate) struct RomfsVolume {
     pub(crate) image: Arc<dyn Image>,
     pub(crate) super_block: SuperBlock,
-    /// Sum of the image's beginning, which has to be 0.
+    /// Sum of the image's start, which must be 0.
     pub(crate) sum: u32,
 }
 
 impl RomfsVolume {
-    /// Opens an image.
     pub(crate) fn open(image: Arc<dyn Image>) -> Result<Self> {
         let super_block = SuperBlock::read(&*image)?;
         let sum = super_block.sum(&*image)?;
@@ -34,12 +32,11 @@ impl RomfsVolume {
         Ok(volume)
     }
 
-    /// Reads a file header.
     pub(crate) fn header(&self, at: u64) -> Result<Header> {
         Header::read(&*self.image, self.super_block.len, at)
     }
 
-    /// Claims of superblock, headers and data, of everything that directories lead to.
+    /// Returns claims of superblock, headers, and data reachable through directories.
     fn claims(&self) -> Result<Vec<(Range<u64>, &'static str)>> {
         let mut claims = vec![(0..self.super_block.root_at, "superblock")];
         let (mut seen, mut dirs) = (HashSet::new(), vec![self.super_block.root_at]);
@@ -81,7 +78,7 @@ impl Volume for RomfsVolume {
         let Kind::Other(file_type) = header.kind else {
             return Err(Corruption::LinkTarget { at: id.0, target: header.target() }.into());
         };
-        // Modes are those that Linux's driver makes up (`romfs_modemap`).
+        // Modes are those of Linux's driver (`romfs_modemap`).
         let (kind, mode) = match file_type {
             FileType::Directory => (InodeKind::Directory, 0o644),
             FileType::File => (InodeKind::File { len: header.len }, 0o644),
@@ -102,25 +99,6 @@ impl Volume for RomfsVolume {
             has_xattrs: false,
             sectors: 0,
         })
-    }
-
-    fn lookup(&self, dir: InodeId, name: &[u8]) -> Result<Option<InodeId>> {
-        self.find_entry(dir, name)
-    }
-
-    fn read_dir(
-        &self,
-        dir: InodeId,
-        from: DirCursor,
-        visit: &mut dyn FnMut(DirEntry, DirCursor) -> ControlFlow<()>,
-    ) -> Result<()> {
-        self.each_entry(dir, from, visit)
-    }
-
-    /// Linux refuses such an image.
-    fn fault(&self) -> Option<Error> {
-        let error = Error::from(Corruption::Sum { found: self.sum });
-        (self.sum != 0).then(|| error.hint("--ignore-checksum reads it anyway"))
     }
 
     fn read_link(&self, id: InodeId) -> Result<Vec<u8>> {
@@ -178,14 +156,24 @@ impl Volume for RomfsVolume {
         Ok(facts)
     }
 
+    fn health(&self) -> Option<&dyn Health> {
+        Some(self)
+    }
+}
+
+impl Space for RomfsVolume {
     fn space(&self) -> Result<Vec<SpaceOwner>> {
         let mut claims = self.claims()?;
         claims.sort_by_key(|(range, _)| range.start);
         claims.push((self.super_block.len..self.image_len().unwrap_or(0), "padding"));
         Ok(space_owners(claims, self.image.len()))
     }
+}
 
-    fn check(&self, found: &mut dyn FnMut(Finding)) -> Result<()> {
-        self.check_all(found)
+impl Health for RomfsVolume {
+    /// Linux refuses such an image.
+    fn fault(&self) -> Option<Error> {
+        let error = Error::from(Corruption::Sum { found: self.sum });
+        (self.sum != 0).then(|| error.hint("--ignore-checksum reads it anyway"))
     }
 }

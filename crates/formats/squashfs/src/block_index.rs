@@ -1,8 +1,8 @@
-//! Checkpoints in the size words of large files, so that random access starts near its goal instead
-//! of at a file's first word.
+//! Checkpoints in the size words of large files, so that random access starts near its offset
+//! instead of at a file's first word.
 //!
-//! Owns a bounded cache of checkpoints, filled by walks over a file's words. Holds only what a walk
-//! has checked, and may forget anything at any time.
+//! Owns a bounded cache of checkpoints, filled by walks over a file's words. Contains only checked
+//! data, and may evict anything at any time.
 
 use crate::cursor::Position;
 use packfs_core::usize_of;
@@ -14,14 +14,10 @@ pub(crate) const STRIDE: u64 = 128;
 const POINTS_MAX: usize = 1024;
 const FILES_MAX: usize = 32;
 
-/// A word, and where its block's data starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Checkpoint {
-    /// Index of the word.
     pub(crate) index: u64,
-    /// Position of the word.
     pub(crate) position: Position,
-    /// Start of its block's data in the image.
     pub(crate) data_at: u64,
 }
 
@@ -31,23 +27,21 @@ struct FileIndex {
     stride: u64,
     /// `points[i]` is word `(i + 1) * stride`.
     points: Vec<Checkpoint>,
-    /// The first word of the last walk: a reader that goes on starts there.
+    /// The first word of the last walk, where a sequential reader continues.
     recent: Option<Checkpoint>,
 }
 
 impl FileIndex {
-    /// Returns the word of the next checkpoint.
     fn next_word(&self) -> u64 {
         (self.points.len() as u64).saturating_add(1).saturating_mul(self.stride)
     }
 }
 
-/// Checkpoints of the files read last.
+/// Checkpoints of recently read files.
 #[derive(Default)]
 pub(crate) struct BlockIndex(Mutex<Vec<FileIndex>>);
 
 impl BlockIndex {
-    /// The last checkpoint of a file at or before word `index`.
     pub(crate) fn before(&self, id: InodeId, index: u64) -> Option<Checkpoint> {
         let files = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let file = files.iter().find(|file| file.id == id)?;
@@ -57,7 +51,7 @@ impl BlockIndex {
         point.into_iter().chain(recent).max_by_key(|point| point.index).copied()
     }
 
-    /// Keeps the first word of a walk over a file that has checkpoints.
+    /// Records the first word of a walk over a file that has checkpoints.
     pub(crate) fn keep_recent(&self, id: InodeId, point: Checkpoint) {
         let mut files = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(file) = files.iter_mut().find(|file| file.id == id) {
@@ -65,7 +59,6 @@ impl BlockIndex {
         }
     }
 
-    /// Keeps a checkpoint of a file if it is the next one wanted.
     pub(crate) fn keep(&self, id: InodeId, point: Checkpoint) {
         let mut files = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let at = files.iter().position(|file| file.id == id).unwrap_or_else(|| {

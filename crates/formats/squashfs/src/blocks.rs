@@ -1,7 +1,7 @@
-//! Metadata blocks: found, decoded once, and kept for a while.
+//! Metadata blocks, decoded once and cached.
 //!
-//! Owns the only place where bytes of metadata are decoded. Invariant: a block lies wholly inside
-//! the table it is read for, and decodes to 1 to 8,192 bytes.
+//! The only code that decodes metadata. Invariant: a block is wholly inside the table
+//! that it is read for, and decodes to 1 to 8,192 bytes.
 
 use crate::endian::Endian;
 use crate::fault::MetadataFault;
@@ -14,23 +14,21 @@ use packfs_format::SortedDirs;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// A decoded block.
 #[derive(Debug)]
 pub(crate) struct Block {
     /// 1 to 8,192 bytes.
     pub(crate) bytes: Vec<u8>,
-    /// Start of the next block in the image.
     pub(crate) next: u64,
 }
 
 const SHARDS: usize = 16;
-/// 16 shards of 32 blocks of 8 KiB make 4 MiB.
+/// 16 shards of 32 blocks of 8 KiB: 4 MiB.
 const SHARD_BLOCKS: usize = 32;
 
 #[derive(Default)]
 struct Shard {
     clock: u64,
-    /// Offset in the image, when last used, the block.
+    /// Offset in the image, time of last use, block.
     blocks: Vec<(u64, u64, Arc<Block>)>,
 }
 
@@ -53,20 +51,18 @@ impl Shard {
     }
 }
 
-/// Reads the metadata blocks of one image, from any thread.
 pub(crate) struct Metadata {
     image: Arc<dyn Image>,
     form: HeaderForm,
     algorithm: Algorithm,
     decoders: Mutex<Vec<Decoders>>,
     shards: [Mutex<Shard>; SHARDS],
-    /// Blocks that are kept, of all shards together.
+    /// Capacity of all shards in blocks.
     room: AtomicUsize,
     sorted_dirs: SortedDirs,
 }
 
 impl Metadata {
-    /// Reads from `image` blocks with headers of `form`, which `algorithm` decodes.
     pub(crate) fn new(image: Arc<dyn Image>, form: HeaderForm, algorithm: Algorithm) -> Self {
         Metadata {
             image,
@@ -79,7 +75,7 @@ impl Metadata {
         }
     }
 
-    /// Drops all blocks and decoders, and keeps about so many bytes of blocks from now on.
+    /// Drops all blocks and decoders, and bounds the cache to about `len_max` bytes.
     pub(crate) fn keep_at_most(&self, len_max: usize) {
         let room = (len_max / SQUASHFS_METADATA_SIZE).clamp(1, SHARDS.saturating_mul(SHARD_BLOCKS));
         self.room.store(room, Ordering::Relaxed);
@@ -87,32 +83,28 @@ impl Metadata {
         *lock(&self.decoders) = Vec::new();
     }
 
-    /// The directories whose listings were seen to be in order.
+    /// Directories whose listings were found to be sorted.
     pub(crate) fn sorted_dirs(&self) -> &SortedDirs {
         &self.sorted_dirs
     }
 
-    /// The image beneath.
     pub(crate) fn image(&self) -> &dyn Image {
         &*self.image
     }
 
-    /// The byte order of the image.
     #[inline]
     pub(crate) fn endian(&self) -> Endian {
         self.form.endian
     }
 
-    /// The block of `region` that starts at `at`.
     pub(crate) fn block(&self, region: &Region, at: u64) -> Result<Arc<Block>> {
-        // Neighbouring blocks are a few KiB apart: folding in higher bits spreads them over all
-        // shards.
+        // Adjacent blocks are a few KiB apart: higher bits spread them over all shards.
         let room = self.room.load(Ordering::Relaxed);
         let shard_count = room.div_ceil(SHARD_BLOCKS).clamp(1, SHARDS);
         let number = usize_of(at ^ (at >> 6) ^ (at >> 12)).checked_rem(shard_count).unwrap_or(0);
         let Some(shard) = self.shards.get(number) else { return Err(region.outside(at)) };
         if let Some(block) = lock(shard).get(at) {
-            // The block may have been read for another table, whose end is not this one's.
+            // The block may have been read for another table with a different end.
             return if at < region.start || block.next > region.end {
                 Err(region.outside(at))
             } else {
@@ -127,9 +119,10 @@ impl Metadata {
     fn decode(&self, region: &Region, at: u64) -> Result<Block> {
         let mut room = [0; STORED_LEN_MAX];
         let stored = StoredBlock::read(&*self.image, self.form, region, at, &mut room)?;
-        let bytes = match stored.compressed {
-            true => self.decompress(Place::at(region.block_name, at), stored.bytes)?,
-            false => stored.bytes.to_vec(),
+        let bytes = if stored.compressed {
+            self.decompress(Place::at(region.block_name, at), stored.bytes)?
+        } else {
+            stored.bytes.to_vec()
         };
         Ok(Block { bytes, next: stored.next })
     }
@@ -152,7 +145,7 @@ impl Metadata {
     }
 }
 
-/// A lock that a panic elsewhere does not take away: what it guards is only a cache.
+/// Ignores poisoning: the data is only a cache.
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

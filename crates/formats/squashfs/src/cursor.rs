@@ -1,6 +1,7 @@
-//! Records read one after the other, over the ends of metadata blocks.
+//! Sequential reads of records across metadata blocks.
 //!
-//! Invariant: a cursor moves forwards only, and never after the end of its table. Knows no record.
+//! Invariant: a cursor only moves forward, and never past the end of its table. Independent of
+//! record types.
 
 use crate::blocks::{Block, Metadata};
 use crate::endian::Endian;
@@ -8,21 +9,19 @@ use crate::fault::MetadataFault;
 use crate::place::Place;
 use crate::stored::{Region, SQUASHFS_METADATA_SIZE};
 use packfs_core::{Error, Result, u32_of, usize_of};
+use packfs_format::{OnDisk, filled, structure};
 use std::mem::size_of;
 use std::sync::Arc;
-use zerocopy::{FromBytes, IntoBytes};
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
-/// A place in metadata: a block's offset in the image, and an offset within the decoded block, at
+/// Position in metadata: offset of a block in the image, and an offset within the decoded block, at
 /// most its length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Position {
-    /// Start of the block in the image.
     pub(crate) at: u64,
-    /// Offset within the decoded block.
     pub(crate) offset: u32,
 }
 
-/// Reads records one after the other, over the ends of blocks.
 pub(crate) struct Cursor<'a> {
     metadata: &'a Metadata,
     region: Region,
@@ -33,8 +32,8 @@ pub(crate) struct Cursor<'a> {
 }
 
 impl Metadata {
-    /// A cursor at `offset` of the block that starts `block` bytes after the start of `region`;
-    /// `what` is what it is going to read, for messages.
+    /// Returns a cursor at `offset` of the block that starts `block` bytes after the start of
+    /// `region`; `what` names the structure for messages.
     pub(crate) fn cursor(
         &self,
         region: Region,
@@ -48,7 +47,7 @@ impl Metadata {
 }
 
 impl<'a> Cursor<'a> {
-    /// A cursor at `position`, which an image named: it has to lie inside a block.
+    /// Returns a cursor at a `position` read from an image: it must be inside a block.
     pub(crate) fn new(
         metadata: &'a Metadata,
         region: Region,
@@ -62,7 +61,7 @@ impl<'a> Cursor<'a> {
         Ok(cursor)
     }
 
-    /// A cursor where another one was: at the end of a block at most.
+    /// Returns a cursor at the position of another one, which may be the end of a block.
     pub(crate) fn resume(
         metadata: &'a Metadata,
         region: Region,
@@ -80,50 +79,45 @@ impl<'a> Cursor<'a> {
         MetadataFault::MetadataOffset { place, found, len: u32_of(self.block.bytes.len() as u64) }.into()
     }
 
-    /// The byte order of the image.
     #[inline]
     pub(crate) fn endian(&self) -> Endian {
         self.metadata.endian()
     }
 
-    /// Says what is read from here on, for messages.
+    /// Names the structure that follows, for messages.
     #[inline]
     pub(crate) fn reading(&mut self, what: &'static str) {
         self.what = what;
     }
 
-    /// Returns the cursor's place, for messages.
     #[inline]
     pub(crate) fn place(&self) -> Place {
         Place { what: self.what, at: self.at, within: Some(u32_of(self.offset as u64)) }
     }
 
-    /// Returns the cursor's position: inside a block or at its end.
+    /// Inside a block or at its end.
     #[inline]
     pub(crate) fn position(&self) -> Position {
         Position { at: self.at, offset: u32_of(self.offset as u64) }
     }
 
-    /// Goes on to the next block if this one is at its end, so that the position is that of the
+    /// Moves to the next block at the end of the current one, so that the position is that of the
     /// next byte.
     #[inline]
     pub(crate) fn settle(&mut self) -> Result<()> {
         if self.rest().is_empty() && self.block.next < self.region.end { self.step() } else { Ok(()) }
     }
 
-    /// Returns the rest of the current block.
     #[inline]
     pub(crate) fn rest(&self) -> &[u8] {
         self.block.bytes.get(self.offset..).unwrap_or_default()
     }
 
-    /// Moves on within the current block.
     #[inline]
     fn pass(&mut self, len: usize) {
         self.offset = self.offset.saturating_add(len);
     }
 
-    /// Goes on to the next block.
     fn step(&mut self) -> Result<()> {
         self.at = self.block.next;
         self.block = self.metadata.block(&self.region, self.at)?;
@@ -131,19 +125,17 @@ impl<'a> Cursor<'a> {
         Ok(())
     }
 
-    /// Reads one record.
     #[inline]
-    pub(crate) fn read<T: FromBytes + IntoBytes>(&mut self) -> Result<T> {
-        if let Ok((record, _)) = T::read_from_prefix(self.rest()) {
+    pub(crate) fn read<T: OnDisk + FromBytes + IntoBytes + KnownLayout + Immutable + Unaligned>(
+        &mut self,
+    ) -> Result<T> {
+        if let Some(record) = structure(self.rest(), 0) {
             self.pass(size_of::<T>());
             return Ok(record);
         }
-        let mut record = T::new_zeroed();
-        self.read_bytes(record.as_mut_bytes())?;
-        Ok(record)
+        filled(|bytes| self.read_bytes(bytes))
     }
 
-    /// Fills `buf`.
     #[inline]
     pub(crate) fn read_bytes(&mut self, mut buf: &mut [u8]) -> Result<()> {
         while !buf.is_empty() {
@@ -159,7 +151,7 @@ impl<'a> Cursor<'a> {
         Ok(())
     }
 
-    /// Reads `len` bytes; memory grows only as the image really yields them.
+    /// Reads `len` bytes; memory grows only as data is read.
     pub(crate) fn read_vec(&mut self, len: u32) -> Result<Vec<u8>> {
         let mut left = len as usize;
         let mut bytes = Vec::with_capacity(left.min(SQUASHFS_METADATA_SIZE));
@@ -174,7 +166,6 @@ impl<'a> Cursor<'a> {
         Ok(bytes)
     }
 
-    /// Moves on by `len` bytes.
     pub(crate) fn skip(&mut self, mut len: u64) -> Result<()> {
         while len > 0 {
             self.fill_rest(len)?;
@@ -185,8 +176,7 @@ impl<'a> Cursor<'a> {
         Ok(())
     }
 
-    /// Makes sure that the current block has a byte left; `wanted` bytes are still to come, for the
-    /// message.
+    /// Ensures that the current block has a byte left; `wanted` is for the message.
     #[inline]
     fn fill_rest(&mut self, wanted: u64) -> Result<()> {
         if self.offset < self.block.bytes.len() {

@@ -1,8 +1,8 @@
-//! Contents of files: size words and fragments turned into extents.
+//! Contents of files: size words and fragments converted to extents.
 //!
-//! Owns what size words lead to. Invariant: every range handed out lies in the image's data area
-//! and every slice of a block within what the block may decode to. Never reads data itself, and
-//! never holds more words than one.
+//! Owns the rules of size words. Invariant: every returned range is within the image's data area,
+//! and every slice within the maximum decoded length of its block. Never reads the data itself, and
+//! never keeps more than one word.
 
 use crate::block_index::{Checkpoint, STRIDE};
 use crate::cursor::Cursor;
@@ -16,7 +16,6 @@ use packfs_core::{Result, blocks_of, u32_of};
 use packfs_format::{Extent, ExtentFrom, Extents, InodeId};
 use std::ops::{ControlFlow, Range};
 
-/// The extents of a file that cover `range`; see [`packfs_format::Volume::extents`].
 pub(crate) fn file_extents<R: Records>(
     records: &R,
     id: InodeId,
@@ -31,22 +30,21 @@ pub(crate) fn file_extents<R: Records>(
     }
     let blocks_len = blocks_len(records, &file);
     let mut extents = Extents::new(range.clone(), visit);
-    if range.start < blocks_len && block_extents(records, id, &raw, &file, &mut extents)?.is_break() {
-        return Ok(());
+    let mut walked = Ok(ControlFlow::Continue(()));
+    if range.start < blocks_len {
+        walked = block_extents(records, id, &raw, &file, &mut extents);
     }
-    if range.end > blocks_len && extents.push(tail_extent(records, &raw, &file)?).is_break() {
-        return Ok(());
+    if range.end > blocks_len && matches!(walked, Ok(ControlFlow::Continue(()))) {
+        walked = tail_extent(records, &raw, &file).map(|tail| extents.push(tail));
     }
-    extents.finish();
-    Ok(())
+    extents.finish(walked.map(drop))
 }
 
-/// Returns the length of what a file's own blocks hold, the last one filled up.
+/// Returns the length of a file's blocks, the last one counted as full.
 pub(crate) fn blocks_len<R: Records>(records: &R, file: &RawFile) -> u64 {
     word_count(records, file).saturating_mul(records.layout().block_len.into())
 }
 
-/// The extents of a file's own blocks.
 fn block_extents<R: Records>(
     records: &R,
     id: InodeId,
@@ -119,7 +117,6 @@ fn block_source<R: Records>(
     Ok((from, u64::from(stored.len)))
 }
 
-/// Calls `visit` for each of a file's blocks that are no holes, in file order.
 pub(crate) fn each_stored_block<R: Records>(
     records: &R,
     raw: &RawInode,
@@ -133,8 +130,8 @@ pub(crate) fn each_stored_block<R: Records>(
     })
 }
 
-/// Calls `visit` for each of a file's blocks, in file order, with its length in the file; of a hole
-/// nothing is stored.
+/// Calls `visit` for each of a file's blocks, in file order, with its length in the file; a hole
+/// has stored length 0.
 pub(crate) fn each_block<R: Records>(
     records: &R,
     raw: &RawInode,
@@ -161,7 +158,7 @@ pub(crate) fn each_block<R: Records>(
     Ok(())
 }
 
-/// Every row of the fragment table, checked: start and length in the image.
+/// Returns every row of the fragment table, checked: start and length in the image.
 pub(crate) fn fragment_rows<R: Records>(records: &R) -> Result<Vec<(u64, StoredData)>> {
     let mut rows = Vec::new();
     records.each_fragment_row(|_, row| {
@@ -171,7 +168,7 @@ pub(crate) fn fragment_rows<R: Records>(records: &R) -> Result<Vec<(u64, StoredD
     Ok(rows)
 }
 
-/// Checks that data lies where data may lie.
+/// Errors: data outside the data area.
 fn check_data(layout: &Layout, start: u64, len: u32, place: Place) -> Result<()> {
     let Range { start: min, end } = layout.data;
     let len = u64::from(len);
@@ -181,7 +178,6 @@ fn check_data(layout: &Layout, start: u64, len: u32, place: Place) -> Result<()>
     Ok(())
 }
 
-/// Reads and checks a row of the fragment table.
 pub(crate) fn fragment<R: Records>(records: &R, index: u32, place: Place) -> Result<(u64, StoredData)> {
     let count = records.layout().fragment_count();
     let row = records.fragment_row(index)?;
@@ -189,7 +185,6 @@ pub(crate) fn fragment<R: Records>(records: &R, index: u32, place: Place) -> Res
     check_fragment(records, row, place)
 }
 
-/// Checks a row of the fragment table.
 pub(crate) fn check_fragment<R: Records>(
     records: &R,
     row: FragmentRow,
@@ -204,7 +199,6 @@ pub(crate) fn check_fragment<R: Records>(
     Ok((row.start_block, stored))
 }
 
-/// The extent of a file's tail in its fragment.
 pub(crate) fn tail_extent<R: Records>(records: &R, raw: &RawInode, file: &RawFile) -> Result<Extent> {
     let Layout { block_len, algorithm, .. } = *records.layout();
     let offset = blocks_len(records, file);

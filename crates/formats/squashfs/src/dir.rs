@@ -1,8 +1,8 @@
 //! Directories: listings read entry by entry, and their indexes.
 //!
-//! Owns runs, entries and index entries. Invariant: a listing never yields more than its size
-//! allows, every name has passed [`Name::new`], and every step makes progress. Says nothing about
-//! order or duplicates: the check and the builder of a tree do that.
+//! Owns runs, entries, and index entries. Invariant: a listing never yields more than its size
+//! permits, every name has passed [`Name::new`], and every step makes progress. The check and the
+//! tree builder verify order and duplicates.
 
 use crate::cursor::Cursor;
 use crate::fault::MetadataFault;
@@ -16,32 +16,28 @@ use packfs_core::{Error, FileType, Name, Result, u32_of};
 use packfs_format::{DirCursor, InodeId};
 use std::ops::ControlFlow;
 
-/// An entry; its name is in [`Listing::name`].
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RawEntry {
     pub(crate) id: InodeId,
     pub(crate) file_type: FileType,
-    /// Inode number that the entry claims, from 3.0 on.
+    /// Inode number in the entry, since 3.0.
     pub(crate) number: i64,
 }
 
-/// A run of entries after one header.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Run {
     /// Offset of the header in the listing.
     pub(crate) at: u32,
     pub(crate) count: u32,
-    /// Entries read.
     pub(crate) done: u32,
     /// Metadata block of the inodes, relative to the inode table.
     pub(crate) start_block: u32,
     inode_number: u32,
-    /// Place of the header.
     pub(crate) place: Place,
 }
 
 impl Run {
-    /// The run before the first header.
+    /// State before the first header.
     const NONE: Run = Run {
         at: 0,
         count: 0,
@@ -52,24 +48,18 @@ impl Run {
     };
 }
 
-/// A listing being read.
 pub(crate) struct Listing<'a, R> {
     records: &'a R,
     cursor: Option<Cursor<'a>>,
-    /// Length in bytes.
     pub(crate) len: u32,
-    /// Bytes read.
     pub(crate) at: u32,
-    /// The run of the entry read last.
     pub(crate) run: Run,
-    /// Name of the entry read last.
     pub(crate) name: Vec<u8>,
-    /// The first name that no entry may have.
+    /// Error of the first invalid name.
     misnamed: Option<Error>,
 }
 
 impl<R: Records> Listing<'_, R> {
-    /// Returns the position after the entry read last.
     fn cursor_after(&self) -> DirCursor {
         if self.run.done == self.run.count {
             return DirCursor(u64::from(self.at) << 32);
@@ -80,8 +70,8 @@ impl<R: Records> Listing<'_, R> {
 
     /// Reads the next entry, and the header before it if a run ends.
     ///
-    /// Skips entries with damaged names and returns the first such error at the end, so that the
-    /// other entries stay readable.
+    /// Skips entries with damaged names and returns the first such error at the end, so that other
+    /// entries remain readable.
     pub(crate) fn next(&mut self) -> Result<Option<RawEntry>> {
         loop {
             if self.run.done == self.run.count {
@@ -97,7 +87,6 @@ impl<R: Records> Listing<'_, R> {
         }
     }
 
-    /// Takes `wanted` bytes of what is left of the listing.
     fn take(cursor: &Cursor<'_>, at: &mut u32, len: u32, wanted: u32) -> Result<()> {
         let left = len.saturating_sub(*at);
         if wanted > left {
@@ -123,7 +112,7 @@ impl<R: Records> Listing<'_, R> {
     }
 
     fn read_entry(&mut self) -> Result<Option<RawEntry>> {
-        // A listing without a cursor is empty, and its run is done.
+        // A listing without a cursor is empty, and its run is complete.
         let Some(cursor) = &mut self.cursor else { return Err(Error::failed("empty directory listing")) };
         cursor.reading("directory entry");
         let place = cursor.place();
@@ -147,9 +136,10 @@ impl<R: Records> Listing<'_, R> {
         Ok(Some(RawEntry { id: InodeId(inode.to_raw()), file_type, number }))
     }
 
-    /// Goes on where a [`DirCursor`] says, the cursor standing at the header of its run.
+    /// Continues at a [`DirCursor`]; the cursor is at the header of its run.
     fn resume(&mut self, from: DirCursor) -> Result<()> {
-        let (done, delta) = (((from.0 >> 20) & 0xfff) as u32, (from.0 & 0xf_ffff) as u32);
+        let done = ((from.0 >> 20) & 0xfff) as u32;
+        let delta = (from.0 & 0xf_ffff) as u32;
         if delta == 0 || self.at >= self.len {
             return Ok(());
         }
@@ -164,19 +154,16 @@ impl<R: Records> Listing<'_, R> {
     }
 }
 
-/// An entry of a directory's index.
 #[derive(Clone, Debug)]
 pub(crate) struct IndexEntry {
     pub(crate) place: Place,
     /// Offset of a header in the listing.
     pub(crate) index: u32,
-    /// Metadata block that holds the header, relative to the directory table.
+    /// Metadata block of the header, relative to the directory table.
     pub(crate) start_block: u32,
-    /// First name after the header.
     pub(crate) name: Vec<u8>,
 }
 
-/// A directory inode.
 fn raw_dir<R: Records>(records: &R, id: InodeId) -> Result<(RawInode, RawDir)> {
     let raw = raw_inode(records, id)?;
     match raw.kind {
@@ -185,12 +172,10 @@ fn raw_dir<R: Records>(records: &R, id: InodeId) -> Result<(RawInode, RawDir)> {
     }
 }
 
-/// Length of a directory's listing, in bytes.
 pub(crate) fn listing_len<R: Records>(records: &R, dir: &RawDir) -> u32 {
     dir.file_size.saturating_sub(records.shape().dir_size_extra)
 }
 
-/// A directory's listing, from its start.
 pub(crate) fn listing<'a, R: Records>(records: &'a R, dir: &RawDir) -> Result<Listing<'a, R>> {
     let len = listing_len(records, dir);
     let cursor = match len {
@@ -200,13 +185,13 @@ pub(crate) fn listing<'a, R: Records>(records: &'a R, dir: &RawDir) -> Result<Li
     Ok(Listing { records, cursor, len, at: 0, run: Run::NONE, name: Vec::new(), misnamed: None })
 }
 
-/// A cursor at the header that lies in this block of the directory table.
 fn header_cursor<R: Records>(records: &R, start_block: u32, offset: u32) -> Result<Cursor<'_>> {
     let table = records.layout().directories;
     records.metadata().cursor(table, "directory header", u64::from(start_block), offset)
 }
 
-/// A listing from the header at `target` bytes on, `near` being an index entry at or before it.
+/// Returns a listing from the header at `target` bytes on; `near` is an index entry at or before
+/// it.
 fn listing_at<'a, R: Records>(
     records: &'a R,
     dir: &RawDir,
@@ -230,7 +215,6 @@ fn listing_at<'a, R: Records>(
     Ok(listing)
 }
 
-/// Calls `visit` for each entry of a directory's index, until it says stop.
 pub(crate) fn each_index_entry<R: Records>(
     records: &R,
     raw: &RawInode,
@@ -260,8 +244,8 @@ pub(crate) fn each_index_entry<R: Records>(
     Ok(())
 }
 
-/// The last index entry that `before` holds for; it has to hold for the first ones and not for the
-/// others.
+/// Returns the last index entry for which `before` is true; it must be true for a prefix of the
+/// index only.
 fn index_entry<R: Records>(
     records: &R,
     raw: &RawInode,
@@ -279,7 +263,6 @@ fn index_entry<R: Records>(
     Ok(last)
 }
 
-/// See [`packfs_format::Volume::read_dir`].
 pub(crate) fn each_entry<R: Records>(
     records: &R,
     id: InodeId,
@@ -305,18 +288,16 @@ pub(crate) fn each_entry<R: Records>(
     Ok(())
 }
 
-/// The first and the last block of metadata that a lookup reads.
+/// First and last metadata block of a lookup.
 type Blocks = Option<(u64, u64)>;
 
-/// The blocks on the way to a name.
+/// Blocks that a lookup reads.
 pub(crate) struct Way {
-    /// Those of the inode's index.
     pub(crate) index: Blocks,
-    /// Those of the listing.
     pub(crate) list: Blocks,
 }
 
-/// Finds the blocks that a lookup by the index reads, whether or not the name is there.
+/// Returns the blocks that a lookup by the index reads, whether or not the name exists.
 pub(crate) fn way_to<R: Records>(records: &R, id: InodeId, name: &[u8]) -> Result<Way> {
     let (raw, dir) = raw_dir(records, id)?;
     let (mut near, mut index) = (None, None);
@@ -335,8 +316,8 @@ pub(crate) fn way_to<R: Records>(records: &R, id: InodeId, name: &[u8]) -> Resul
     Ok(Way { index, list: first.zip(last) })
 }
 
-/// See [`packfs_format::Volume::lookup`]. What the index of a directory does not lead to is looked
-/// for among all entries, unless they are known to be in order.
+/// See [`packfs_format::Directories::lookup`]. Names not found by the index are searched among all
+/// entries, unless these are known to be sorted.
 pub(crate) fn find_entry<R: Records>(records: &R, id: InodeId, name: &[u8]) -> Result<Option<InodeId>> {
     let (raw, dir) = raw_dir(records, id)?;
     let sorted_dirs = records.metadata().sorted_dirs();

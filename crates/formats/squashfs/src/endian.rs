@@ -1,19 +1,16 @@
-//! Byte orders, and bits counted in them.
+//! Byte orders, and the order of bits in them.
 
 use std::ops::Range;
 
-/// The byte order of an image: that of the machine, or of the option, it was made with. Since 4.0
-/// always little.
+/// The byte order of an image: that of the writing machine, or of an option. Since 4.0 always
+/// little.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Endian {
-    /// Least significant byte first.
     Little,
-    /// Most significant byte first.
     Big,
 }
 
 impl Endian {
-    /// `little` or `big`.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Endian::Little => "little",
@@ -21,7 +18,6 @@ impl Endian {
         }
     }
 
-    /// The word that these bytes are.
     #[inline]
     pub(crate) fn u16(self, bytes: [u8; 2]) -> u16 {
         match self {
@@ -30,7 +26,6 @@ impl Endian {
         }
     }
 
-    /// The word that these bytes are.
     #[inline]
     pub(crate) fn u32(self, bytes: [u8; 4]) -> u32 {
         match self {
@@ -39,7 +34,6 @@ impl Endian {
         }
     }
 
-    /// The word that these bytes are.
     #[inline]
     pub(crate) fn u64(self, bytes: [u8; 8]) -> u64 {
         match self {
@@ -48,7 +42,6 @@ impl Endian {
         }
     }
 
-    /// The bytes that this word is.
     #[inline]
     pub(crate) fn bytes_of_u64(self, word: u64) -> [u8; 8] {
         match self {
@@ -57,9 +50,9 @@ impl Endian {
         }
     }
 
-    /// The `width` bits, 1 to 64, from bit `at` of a record that holds them. Bits are counted as
-    /// compilers of the order lay out bit fields: little-endian ones fill a word from its low bits,
-    /// big-endian ones from the high bits of the first byte.
+    /// Returns `width` bits, 1 to 64, at bit `at` of a record. Bits are counted as compilers of the
+    /// order lay out bit fields: little-endian ones fill a word from its low bits, big-endian ones
+    /// from the high bits of the first byte.
     pub(crate) fn get(self, record: &[u8], at: u32, width: u32) -> u64 {
         let (bytes, shift) = self.bytes_of_bits(at, width);
         let bytes = record.get(bytes).unwrap_or_default();
@@ -71,7 +64,7 @@ impl Endian {
         u64::try_from(value.unbounded_shr(shift) & low_bits(width)).unwrap_or(u64::MAX)
     }
 
-    /// Sets the `width` bits from bit `at` of a record in which they are zero.
+    /// Sets `width` bits at bit `at` of a record; they must be zero.
     pub(crate) fn put(self, record: &mut [u8], at: u32, width: u32, value: u64) {
         let (bytes, shift) = self.bytes_of_bits(at, width);
         let bytes = record.get_mut(bytes).unwrap_or_default().iter_mut();
@@ -82,8 +75,8 @@ impl Endian {
         }
     }
 
-    /// Returns the bytes that hold the `width` bits from bit `at` on, and the number of bits below
-    /// those in the word that the bytes are.
+    /// Returns the bytes that contain `width` bits at bit `at`, and the number of lower bits in the
+    /// word of these bytes.
     fn bytes_of_bits(self, at: u32, width: u32) -> (Range<usize>, u32) {
         let end = at.saturating_add(width);
         let below = match self {
@@ -94,7 +87,6 @@ impl Endian {
     }
 }
 
-/// Returns a mask of the lowest `width` bits.
 fn low_bits(width: u32) -> u128 {
     !u128::MAX.unbounded_shl(width)
 }

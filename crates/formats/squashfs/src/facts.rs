@@ -1,9 +1,9 @@
-//! Facts that images of all generations have.
+//! Facts common to images of all versions.
 
 use crate::Layout;
 use packfs_format::{FactValue, Facts};
 
-/// Names of the superblock's flags, by bit; generations before 4.0 have the first eight.
+/// Names of the superblock's flags, by bit; versions before 4.0 have the first eight.
 const FLAG_NAMES: [&str; 12] = [
     "uncompressed-inodes",
     "uncompressed-data",
@@ -19,7 +19,6 @@ const FLAG_NAMES: [&str; 12] = [
     "uncompressed-ids",
 ];
 
-/// Creation time, sizes and counts of an image.
 pub(crate) struct CommonFacts {
     pub(crate) mkfs_time: u32,
     pub(crate) image_len: u64,
@@ -28,7 +27,6 @@ pub(crate) struct CommonFacts {
 }
 
 impl CommonFacts {
-    /// Adds them to the facts.
     pub(crate) fn push(&self, facts: &mut Facts, layout: &Layout) {
         facts.push("block_len", "Block size", FactValue::Bytes(u64::from(layout.block_len)));
         facts.push("made_at", "Made at", FactValue::Time(i64::from(self.mkfs_time)));
@@ -39,7 +37,6 @@ impl CommonFacts {
     }
 }
 
-/// Returns the names of the flags that are set.
 pub(crate) fn flag_names(flags: u16) -> FactValue {
     let set = (0..u16::BITS as usize).filter(|bit| flags >> bit & 1 != 0);
     let name = |bit: usize| FLAG_NAMES.get(bit).map_or_else(|| format!("bit-{bit}"), |&name| name.to_owned());

@@ -1,4 +1,4 @@
-//! Faults of metadata of any generation and their messages: place, value found, values allowed.
+//! Faults of metadata of any version and their messages: offset, value found, values allowed.
 
 use crate::place::Place;
 use packfs_codec::Algorithm;
@@ -6,7 +6,6 @@ use packfs_codec::DecodeError;
 use packfs_format::faults;
 
 faults! {
-    /// Faults of an image; `found` is the value that it stores.
     pub(crate) enum MetadataFault in "squashfs image" {}
 
     TableEnd { table: &'static str, start: u64, list_len: u64, limit: u64 } =
@@ -54,6 +53,6 @@ faults! {
         "{place}: offset {found} in a listing of {len} bytes";
     IndexName { place: Place, found: u32 } = "{place}: name of {found} bytes, 1 to 256 allowed";
     Overlap { place: Place } =
-        "{place}: with all read before, it is longer than its table can be; they must overlap";
+        "{place}: listings overlap: together they are longer than their table can be";
     Inodes { max: u64 } = "more inodes than the {max} that its superblock and inode table allow";
 }

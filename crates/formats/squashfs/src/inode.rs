@@ -1,7 +1,7 @@
-//! Inodes of all generations, unified: found by reference, checked, told.
+//! Inodes of all versions, unified and checked.
 //!
-//! An inode's identity is its position in the inode table: before 3.0 it carries no number at all,
-//! and hostile images repeat numbers.
+//! An inode's id is its position in the inode table: before 3.0 it has no number, and hostile
+//! images repeat numbers.
 
 use crate::cursor::Cursor;
 use crate::fault::MetadataFault;
@@ -12,7 +12,6 @@ use crate::stored::Region;
 use packfs_core::Result;
 use packfs_format::InodeId;
 
-/// Reads an inode.
 pub(crate) fn raw_inode<R: Records>(records: &R, id: InodeId) -> Result<RawInode> {
     let InodeRef { block, offset } = InodeRef::from_raw(id.0);
     let layout = records.layout();
@@ -53,7 +52,6 @@ pub(crate) fn word_count<R: Records>(records: &R, file: &RawFile) -> u64 {
     }
 }
 
-/// The target of a link; see [`packfs_format::Volume::read_link`].
 pub(crate) fn link_target<R: Records>(records: &R, id: InodeId) -> Result<Vec<u8>> {
     let raw = raw_inode(records, id)?;
     let RawKind::Symlink(len) = raw.kind else { return Err(raw.not_a("symbolic link")) };

@@ -1,23 +1,23 @@
-//! Rules for where the structures of an image lie that all generations have in common.
+//! Rules of the positions of structures, common to all versions.
 
 use crate::fault::MetadataFault;
 use crate::stored::Region;
 use packfs_core::Result;
 use std::ops::Range;
 
-/// Unit of padding, in bytes: images end at a multiple of it, as old block devices needed.
+/// Alignment of an image's length, which old block devices needed.
 pub(crate) const PADDING_UNIT: u64 = 4096;
 
-/// Length of an image with its padding; some writers fill nothing up. `len` is that of the file.
+/// Length of an image with its padding, which some writers omit. `len` is that of the file.
 pub(crate) fn padded_len(bytes_used: u64, len: u64) -> u64 {
     let padded = bytes_used.next_multiple_of(PADDING_UNIT);
     if padded <= len { padded } else { bytes_used }
 }
 
-/// The inode table, which starts at `inodes` and not before `min`, and the directory table after
-/// it. The latter is empty where the root is: an empty directory has no listing.
+/// Returns the inode table, which starts at `inodes` and not before `min`, and the directory table
+/// after it. The latter is empty if the root is: an empty directory has no listing.
 ///
-/// Errors: `Corrupt` if they do not follow each other.
+/// Errors: `Corrupt` if they are not adjacent.
 pub(crate) fn inodes_and_directories(
     inodes: u64,
     directories: Range<u64>,

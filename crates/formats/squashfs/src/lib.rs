@@ -1,15 +1,13 @@
-//! Squashfs of all generations: raw structures of the disk on one side, packfs's plain facts on the
-//! other.
+//! Squashfs of all versions: raw structures on disk, and their conversion to the types of packfs.
 //!
-//! Owns everything that knows how a Squashfs image is built. `v4` is SquashFS 4.0, `legacy` is 1.0
-//! to 3.1: each opens, checks and lays out images of its generation. Beside them stands what
-//! generations have in common: metadata blocks and what reads across them, lookup tables, inodes,
-//! listings, size words, the walks over all of them, and what is checked on the way. A generation
-//! brings along `Records`, which takes its records apart, and traits that put them together.
-//! Decodes and encodes metadata, never file data; starts no thread and touches no directory of the
-//! host.
+//! Owns everything that is specific to Squashfs images. `v4` is SquashFS 4.0, `legacy` is 1.0 to
+//! 3.1: each opens, checks, and lays out images of its versions. The other modules are common to
+//! all: metadata blocks and cursors across them, lookup tables, inodes, listings, size words,
+//! walks, and their checks. Each version implements `Records`, which decodes its records, and
+//! traits that encode them. Decodes and encodes metadata, never file data; starts no thread and
+//! opens no host file.
 #![forbid(unsafe_code)]
-// Every figure is read from an image: none is cut, and no place is taken for granted.
+// Every number is read from an image: casts are checked and access by index is avoided.
 #![cfg_attr(
     not(test),
     deny(clippy::indexing_slicing, clippy::cast_possible_truncation, clippy::arithmetic_side_effects)
@@ -50,6 +48,11 @@ mod walk;
 
 pub use legacy::SquashfsLegacy;
 pub use v4::Squashfs;
+
+/// Returns a time of making as superblocks hold it; times that they cannot hold become the nearest.
+fn mkfs_time(seconds: i64) -> u32 {
+    u32::try_from(seconds.max(0)).unwrap_or(u32::MAX)
+}
 
 pub(crate) use block_index::BlockIndex;
 pub(crate) use blocks::Metadata;

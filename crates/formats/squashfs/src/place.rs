@@ -1,20 +1,19 @@
-//! Places: in the image, as messages name them, and in metadata, as structures refer to each other.
+//! Places of faults for messages, and references between structures.
 
 use std::fmt;
 
-/// Place of a fault in the image.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Place {
-    /// The structure, such as `inode` or `directory entry`.
+    /// Name of the structure, such as `inode` or `directory entry`.
     pub(crate) what: &'static str,
-    /// Offset in the image: of the structure itself, or of the metadata block that holds it.
+    /// Offset in the image of the structure, or of its metadata block.
     pub(crate) at: u64,
-    /// Offset within the decoded metadata block, for what lies in one.
+    /// Offset within the decoded metadata block, for a structure in one.
     pub(crate) within: Option<u32>,
 }
 
 impl Place {
-    /// A structure that lies in the image as it is.
+    /// A structure outside of metadata blocks.
     pub(crate) fn at(what: &'static str, at: u64) -> Self {
         Place { what, at, within: None }
     }
@@ -34,19 +33,18 @@ impl fmt::Display for Place {
 /// and an offset within the decoded block.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct InodeRef {
-    /// Start of the metadata block, in bytes from the start of its table; at most 48 bits.
+    /// Start of the metadata block, relative to its table; at most 48 bits.
     pub(crate) block: u64,
-    /// Offset within the decoded block.
     pub(crate) offset: u16,
 }
 
 impl InodeRef {
-    /// Takes a reference apart.
+    /// Decodes a reference.
     pub(crate) fn from_raw(raw: u64) -> Self {
         InodeRef { block: raw >> 16, offset: (raw & 0xffff) as u16 }
     }
 
-    /// Puts it together: `block << 16 | offset`.
+    /// Encodes it: `block << 16 | offset`.
     pub(crate) fn to_raw(self) -> u64 {
         (self.block << 16) | u64::from(self.offset)
     }

@@ -1,4 +1,4 @@
-//! Owners of an image's bytes: those of all generations, to which each adds its own.
+//! Owners of an image's bytes that all versions have in common.
 
 use crate::records::Records;
 use crate::table::Table;
@@ -7,26 +7,24 @@ use packfs_core::Result;
 use packfs_format::{SpaceOwner, space_owners};
 use std::ops::Range;
 
-/// Claims on an image; of those that start at one byte the first wins.
+/// Claims on an image; of claims with the same start, the first prevails.
 #[derive(Default)]
 pub(crate) struct SpaceClaims {
     rows: Vec<(Range<u64>, &'static str)>,
 }
 
 impl SpaceClaims {
-    /// Adds what is called `owner` in a map of the space.
     pub(crate) fn add(&mut self, range: Range<u64>, owner: &'static str) {
         if !range.is_empty() {
             self.rows.push((range, owner));
         }
     }
 
-    /// Adds the blocks of a lookup table, and the list that follows them.
     pub(crate) fn add_table(&mut self, table: &Table, owner: &'static str) {
         self.add(table.start()..table.list_end(), owner);
     }
 
-    /// Adds what every image has, and gives each byte of `image_len` to one owner.
+    /// Adds the common claims, and assigns each byte of `image_len` to one owner.
     ///
     /// Errors: the first structure that cannot be read.
     pub(crate) fn owners<R: Records>(mut self, records: &R, image_len: u64) -> Result<Vec<SpaceOwner>> {

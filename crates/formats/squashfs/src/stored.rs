@@ -1,72 +1,61 @@
-//! Metadata blocks as they are stored: a word that tells length and form, a marker in some images
-//! of old, the bytes.
+//! Stored metadata blocks: a word with length and form, a marker in some old images, and the bytes.
 
 use crate::endian::Endian;
 use crate::fault::MetadataFault;
 use crate::place::Place;
 use packfs_core::{Error, ErrorKind, Image, Result, usize_of};
 
-/// Most bytes that one metadata block decodes to; all but the last block of a table decode to
-/// exactly this.
+/// Maximum decoded length of a metadata block; all but the last block of a table have exactly this
+/// length.
 pub(crate) const SQUASHFS_METADATA_SIZE: usize = 8192;
 /// Bit of a metadata block's header: stored uncompressed. The other 15 bits are its stored length.
 pub(crate) const SQUASHFS_COMPRESSED_BIT: u16 = 1 << 15;
-/// After the word before each metadata block of an image with the flag `check`.
+/// Follows the word before each metadata block of an image with the flag `check`.
 const SQUASHFS_MARKER_BYTE: u8 = 0xff;
-/// Length of the longer header.
 const HEADER_LEN_MAX: usize = 3;
-/// Longest metadata block with its header.
 pub(crate) const STORED_LEN_MAX: usize = HEADER_LEN_MAX + SQUASHFS_METADATA_SIZE;
-/// Blocks that are looked at for a compressed one; in images with raw inodes there is none.
+/// Blocks that are searched for a compressed one; images with raw inodes have none.
 const BLOCKS_LOOKED_AT_MAX: u32 = 32;
 
-/// A range of the image that holds the metadata blocks of one table, one after the other.
+/// Range of the image with the contiguous metadata blocks of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Region {
-    /// Name of its blocks in messages.
     pub(crate) block_name: &'static str,
-    /// Offset of its first block in the image.
     pub(crate) start: u64,
-    /// Its end.
     pub(crate) end: u64,
 }
 
 impl Region {
-    /// Most bytes that all its blocks can decode to, given that a block takes at least 3 bytes of
-    /// the image.
+    /// Upper bound of the decoded length of all blocks; a stored block takes at least 3 bytes.
     pub(crate) fn decoded_len_max(&self) -> u64 {
         let len = self.end.saturating_sub(self.start);
         (len / 3).saturating_add(1).saturating_mul(SQUASHFS_METADATA_SIZE as u64)
     }
 
-    /// Most rows of at least `len_min` bytes that all its blocks can hold.
+    /// Upper bound of rows of at least `len_min` bytes in all blocks.
     pub(crate) fn rows_max(&self, len_min: u64) -> u64 {
         self.decoded_len_max().checked_div(len_min).unwrap_or(0)
     }
 
-    /// The fault that no block can start at `at`.
     pub(crate) fn outside(&self, at: u64) -> Error {
         let place = Place::at(self.block_name, at);
         MetadataFault::MetadataPosition { place, start: self.start, end: self.end }.into()
     }
 }
 
-/// Form of the header of metadata blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct HeaderForm {
-    /// The byte order of the image.
     pub(crate) endian: Endian,
     /// True if a marker follows the word, as in images before 4.0 with the flag `check`.
     pub(crate) marked: bool,
 }
 
 impl HeaderForm {
-    /// Returns its length in bytes.
     pub(crate) const fn header_len(self) -> usize {
         if self.marked { HEADER_LEN_MAX } else { HEADER_LEN_MAX - 1 }
     }
 
-    /// The word before a block.
+    /// Encodes the word before a block.
     pub(crate) fn word(self, stored_len: u16, compressed: bool) -> [u8; 2] {
         let mut bytes = [0; 2];
         let word = if compressed { stored_len } else { stored_len | SQUASHFS_COMPRESSED_BIT };
@@ -74,19 +63,17 @@ impl HeaderForm {
         bytes
     }
 
-    /// Takes the word before a block apart: stored length, and whether it is compressed.
+    /// Decodes the word before a block: stored length, and true if compressed.
     pub(crate) fn word_parts(self, bytes: [u8; 2]) -> (u16, bool) {
         let word = self.endian.u16(bytes);
         (word & !SQUASHFS_COMPRESSED_BIT, word & SQUASHFS_COMPRESSED_BIT == 0)
     }
 }
 
-/// A metadata block as it is stored.
+/// A metadata block before decoding.
 pub(crate) struct StoredBlock<'a> {
-    /// Its bytes without the header.
     pub(crate) bytes: &'a [u8],
     pub(crate) compressed: bool,
-    /// Start of the next block in the image.
     pub(crate) next: u64,
 }
 
@@ -108,7 +95,7 @@ impl<'a> StoredBlock<'a> {
         let readable = left.min(header_len.saturating_add(SQUASHFS_METADATA_SIZE));
         image.read_exact_at(at, room.get_mut(..readable).unwrap_or_default())?;
         let (stored_len, compressed) = form.word_parts([room[0], room[1]]);
-        // Zero stands for 32,768, which no block of metadata has.
+        // Zero means 32,768, which exceeds metadata blocks.
         if stored_len == 0 || usize::from(stored_len) > SQUASHFS_METADATA_SIZE {
             return Err(MetadataFault::MetadataLength { place, found: stored_len }.into());
         }
@@ -124,8 +111,8 @@ impl<'a> StoredBlock<'a> {
     }
 }
 
-/// The stored bytes of the first compressed block of a table, if it has one and that can be
-/// reached: by it an image's codec is told where the superblock does not say it.
+/// Returns the stored bytes of the first compressed block of a table within reach: they identify
+/// the codec of an image whose superblock does not record it.
 ///
 /// Errors: `Io`.
 pub(crate) fn first_compressed(

@@ -1,9 +1,9 @@
-//! Lookup tables (fragments, inodes by number, ids, sets of attributes): rows of one length in
-//! metadata blocks, with a list of the blocks' positions.
+//! Lookup tables (fragments, exports, ids, sets of attributes): rows of one length in metadata
+//! blocks, with a list of the blocks' positions.
 //!
-//! Owns finding and reading rows. Invariant: the list was read whole and its positions rise inside
-//! the image; rows are decoded only when asked for, so a count from the superblock never makes
-//! memory. Knows no row.
+//! Owns lookup and decoding of rows. Invariant: the list was read completely and its positions rise
+//! within the image; rows are decoded on demand, so a count in the superblock never allocates
+//! memory. Independent of row types.
 
 use crate::blocks::Metadata;
 use crate::cursor::{Cursor, Position};
@@ -12,42 +12,33 @@ use crate::fault::MetadataFault;
 use crate::place::Place;
 use crate::stored::{Region, SQUASHFS_METADATA_SIZE};
 use packfs_core::{Error, Image, Result, u32_of, usize_of};
+use packfs_format::{OnDisk, structure};
 use std::mem::size_of;
 use std::num::NonZeroU32;
-use zerocopy::{FromBytes, IntoBytes};
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
-/// A lookup table.
 #[derive(Clone, Debug)]
 pub(crate) struct Table {
     /// Start of each metadata block in the image.
     pub(crate) positions: Vec<u64>,
-    /// The blocks, from the first up to the list.
+    /// The blocks, up to the list.
     pub(crate) region: Region,
-    /// Start of the list of positions.
     pub(crate) list_start: u64,
-    /// Rows it has.
     pub(crate) count: u32,
-    /// Its kind.
     pub(crate) kind: TableKind,
 }
 
 /// Name and storage of a table.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TableKind {
-    /// Its name in messages.
     pub(crate) name: &'static str,
-    /// Name of its blocks in messages.
     pub(crate) block_name: &'static str,
-    /// Bytes a row.
     pub(crate) row_len: usize,
-    /// Bytes a position.
     pub(crate) position_len: usize,
-    /// The byte order of positions.
     pub(crate) endian: Endian,
 }
 
 impl TableKind {
-    /// Length of the list of positions of a table with `count` rows, in bytes.
     pub(crate) fn list_len(self, count: u32) -> u64 {
         let rows_len = u64::from(count).saturating_mul(self.row_len as u64);
         rows_len.div_ceil(SQUASHFS_METADATA_SIZE as u64).saturating_mul(self.position_len as u64)
@@ -67,8 +58,8 @@ impl TableKind {
 }
 
 impl Table {
-    /// Reads the list of positions at `list_start`, which has to end by `limit`; no block may start
-    /// before `min`. `count` is at least 1.
+    /// Reads the list of positions at `list_start`, which must end by `limit`; blocks must not
+    /// start before `min`. `count` is at least 1.
     pub(crate) fn open(
         image: &dyn Image,
         kind: TableKind,
@@ -78,7 +69,7 @@ impl Table {
         limit: u64,
     ) -> Result<Table> {
         let list_len = kind.list_len(count);
-        // What the image really holds bounds the list before memory is taken for it.
+        // The length of the image bounds the list before memory is allocated.
         if list_start.checked_add(list_len).is_none_or(|end| end > limit) {
             return Err(
                 MetadataFault::TableEnd { table: kind.name, start: list_start, list_len, limit }.into()
@@ -101,36 +92,38 @@ impl Table {
         Ok(Table { positions, region, list_start, count, kind })
     }
 
-    /// Returns the start of its blocks.
     pub(crate) fn start(&self) -> u64 {
         self.region.start
     }
 
-    /// Returns the end of its list of positions.
     pub(crate) fn list_end(&self) -> u64 {
         self.list_start.saturating_add(self.kind.list_len(self.count))
     }
 
-    /// Returns the place of the block that a row is in; none if the table has fewer rows.
+    /// Returns the start of the block of a row; `None` if the table has fewer rows.
     pub(crate) fn block_of(&self, index: u32) -> Option<u64> {
         let number = (index < self.count).then_some(index / self.kind.rows_a_block())?;
         self.positions.get(number as usize).copied()
     }
 
-    /// Row `index`, or what of its start makes a `T`; `None` if the table has fewer rows.
-    pub(crate) fn row<T: FromBytes + IntoBytes>(&self, metadata: &Metadata, index: u32) -> Result<Option<T>> {
+    /// Returns row `index`, or its start of the length of `T`; `None` if the table has fewer rows.
+    pub(crate) fn row<T: OnDisk + FromBytes + IntoBytes + KnownLayout + Immutable + Unaligned>(
+        &self,
+        metadata: &Metadata,
+        index: u32,
+    ) -> Result<Option<T>> {
         debug_assert!(size_of::<T>() <= self.kind.row_len);
         let Some(at) = self.block_of(index) else { return Ok(None) };
         let block = metadata.block(&self.region, at)?;
         let mut rows = block.bytes.chunks_exact(self.kind.row_len);
-        match rows.nth((index % self.kind.rows_a_block()) as usize).map(T::read_from_prefix) {
-            Some(Ok((row, _))) => Ok(Some(row)),
-            _ => Err(self.row_fault(at, index)),
+        match rows.nth((index % self.kind.rows_a_block()) as usize).and_then(|row| structure(row, 0)) {
+            Some(row) => Ok(Some(row)),
+            None => Err(self.row_fault(at, index)),
         }
     }
 
-    /// Every row, in order, each block decoded once.
-    pub(crate) fn each_row<T: FromBytes + IntoBytes>(
+    /// Calls `visit` for every row, in order; decodes each block once.
+    pub(crate) fn each_row<T: OnDisk + FromBytes + IntoBytes + KnownLayout + Immutable + Unaligned>(
         &self,
         metadata: &Metadata,
         mut visit: impl FnMut(u32, T) -> Result<()>,

@@ -1,24 +1,16 @@
-//! Numbers of the types of inodes. Directory entries only use these; extended forms of them are
-//! each generation's own.
+//! Basic types of inodes, which directory entries use; extended types differ by version.
 
 use packfs_core::FileType;
 
-/// A directory.
 pub(crate) const SQUASHFS_DIR_TYPE: u16 = 1;
-/// A regular file.
 pub(crate) const SQUASHFS_REG_TYPE: u16 = 2;
-/// A symbolic link.
 pub(crate) const SQUASHFS_SYMLINK_TYPE: u16 = 3;
-/// A block device.
 pub(crate) const SQUASHFS_BLKDEV_TYPE: u16 = 4;
-/// A character device.
 pub(crate) const SQUASHFS_CHRDEV_TYPE: u16 = 5;
-/// A fifo.
 pub(crate) const SQUASHFS_FIFO_TYPE: u16 = 6;
-/// A socket.
 pub(crate) const SQUASHFS_SOCKET_TYPE: u16 = 7;
 
-/// The type that a number means; `None` for extended forms and what is none.
+/// Returns the type; `None` for extended and invalid numbers.
 pub(crate) fn type_of_number(inode_type: u16) -> Option<FileType> {
     Some(match inode_type {
         SQUASHFS_DIR_TYPE => FileType::Directory,
@@ -32,7 +24,6 @@ pub(crate) fn type_of_number(inode_type: u16) -> Option<FileType> {
     })
 }
 
-/// The number of a type.
 pub(crate) fn number_of_type(file_type: FileType) -> u16 {
     match file_type {
         FileType::Directory => SQUASHFS_DIR_TYPE,

@@ -1,32 +1,19 @@
-//! Answers that a volume of every generation gives alike.
+//! `Volume` methods common to all versions.
 
-/// Methods of [`packfs_format::Volume`] that are the same for every generation, in names that the
-/// module imports.
+/// Methods of [`packfs_format::Volume`] that all versions implement alike; the module imports the
+/// names.
 macro_rules! shared_answers {
     () => {
+        fn caching(&self) -> Option<&dyn packfs_format::Caching> {
+            Some(self)
+        }
+
         fn root(&self) -> InodeId {
             self.geometry.layout.root
         }
 
         fn inode(&self, id: InodeId) -> Result<Inode> {
             self.plain_inode(id, &inode::raw_inode(self, id)?)
-        }
-
-        fn lookup(&self, dir: InodeId, name: &[u8]) -> Result<Option<InodeId>> {
-            dir::find_entry(self, dir, name)
-        }
-
-        fn read_dir(
-            &self,
-            dir: InodeId,
-            from: DirCursor,
-            visit: &mut dyn FnMut(DirEntry, DirCursor) -> ControlFlow<()>,
-        ) -> Result<()> {
-            dir::each_entry(self, dir, from, visit)
-        }
-
-        fn is_sorted(&self) -> bool {
-            self.shape().is_sorted
         }
 
         fn read_link(&self, id: InodeId) -> Result<Vec<u8>> {
@@ -50,21 +37,40 @@ macro_rules! shared_answers {
             self.image_coding()
         }
 
-        fn keep_at_most(&self, len_max: usize) {
-            self.metadata.keep_at_most(len_max);
-        }
-
         fn inode_count_hint(&self) -> u64 {
             u64::from(self.geometry.layout.inode_count)
-        }
-
-        fn space(&self) -> Result<Vec<SpaceOwner>> {
-            self.space_owners()
-        }
-
-        fn check(&self, found: &mut dyn FnMut(Finding)) -> Result<()> {
-            self.check_all(found)
         }
     };
 }
 pub(crate) use shared_answers;
+
+/// Traits of volumes that every generation implements alike.
+macro_rules! shared_traits {
+    ($volume:ty) => {
+        impl packfs_format::Directories for $volume {
+            fn lookup(&self, dir: InodeId, name: &[u8]) -> Result<Option<InodeId>> {
+                dir::find_entry(self, dir, name)
+            }
+
+            fn read_dir(
+                &self,
+                dir: InodeId,
+                from: DirCursor,
+                visit: &mut dyn FnMut(DirEntry, DirCursor) -> ControlFlow<()>,
+            ) -> Result<()> {
+                dir::each_entry(self, dir, from, visit)
+            }
+
+            fn is_sorted(&self) -> bool {
+                self.shape().is_sorted
+            }
+        }
+
+        impl packfs_format::Caching for $volume {
+            fn keep_at_most(&self, len_max: usize) {
+                self.metadata.keep_at_most(len_max);
+            }
+        }
+    };
+}
+pub(crate) use shared_traits;

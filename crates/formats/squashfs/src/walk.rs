@@ -1,8 +1,7 @@
-//! Every inode that an image's directories lead to, each once, without recursion.
+//! Every inode reachable through directories, each once, without recursion.
 //!
-//! Owns the walk behind the map of space, and the budgets that the check shares. Invariant: ends
-//! for every image. A directory is entered once, and no more inodes are seen than the inode table
-//! can hold.
+//! Owns the walk of the space map, and the budgets that the check shares. Invariant: ends for every
+//! image. A directory is entered once, and inodes are limited by the size of the inode table.
 
 use crate::data::{check_fragment, each_stored_block};
 use crate::dir;
@@ -13,44 +12,29 @@ use crate::raw::{RawInode, RawKind};
 use crate::records::Records;
 use crate::stored::Region;
 use packfs_core::{Result, range_at};
+use packfs_format::Budget;
 use std::collections::HashSet;
 use std::ops::Range;
 
-/// Bytes of a table that may still be read. Structures of a sound image do not overlap, so their
-/// sum is at most the table's length. An image that refers to the same bytes repeatedly exhausts
-/// it.
-pub(crate) struct Budget(u64);
-
-impl Budget {
-    /// Returns the budget of a table: its largest decoded length.
-    pub(crate) fn of(region: &Region) -> Self {
-        Budget(region.decoded_len_max())
-    }
-
-    /// Takes `len` bytes, if there are so many left.
-    pub(crate) fn spend(&mut self, place: Place, len: u64) -> Result<()> {
-        self.0 = self.0.checked_sub(len).ok_or(MetadataFault::Overlap { place })?;
-        Ok(())
-    }
+/// Returns a budget of the maximum decoded length of a table.
+pub(crate) fn budget_of(region: &Region) -> Budget {
+    Budget::new(region.decoded_len_max())
 }
 
-/// Most inodes that the image can hold: what its superblock counts, and what its inode table has
-/// room for.
+/// Limit of inodes: the count in the superblock, and the capacity of the inode table.
 pub(crate) fn inode_count_max<R: Records>(records: &R) -> u64 {
     let layout = records.layout();
     let room = layout.inodes.rows_max(records.shape().inode_len_min);
     room.min(u64::from(layout.inode_count).max(1))
 }
 
-/// Calls `visit` for each inode.
-///
-/// Errors: the first thing that cannot be read, and more inodes than the superblock counts.
+/// Errors: the first unreadable structure, and more inodes than the superblock counts.
 fn each_inode<R: Records>(records: &R, mut visit: impl FnMut(&RawInode) -> Result<()>) -> Result<()> {
     let root = records.layout().root;
     let max = inode_count_max(records);
     let mut seen = HashSet::from([root]);
     let mut dirs = Vec::new();
-    let mut budget = Budget::of(&records.layout().directories);
+    let mut budget = budget_of(&records.layout().directories);
     let mut see = |id, dirs: &mut Vec<_>| -> Result<()> {
         let raw = raw_inode(records, id)?;
         if let RawKind::Dir(dir) = raw.kind {
@@ -61,7 +45,7 @@ fn each_inode<R: Records>(records: &R, mut visit: impl FnMut(&RawInode) -> Resul
     see(root, &mut dirs)?;
     while let Some((place, dir)) = dirs.pop() {
         let mut listing = dir::listing(records, &dir)?;
-        budget.spend(place, u64::from(listing.len))?;
+        budget.spend(listing.len.into(), || MetadataFault::Overlap { place })?;
         while let Some(entry) = listing.next()? {
             if !seen.insert(entry.id) {
                 continue;
@@ -75,8 +59,8 @@ fn each_inode<R: Records>(records: &R, mut visit: impl FnMut(&RawInode) -> Resul
     Ok(())
 }
 
-/// The ranges of the image that blocks of files and fragments take, and what to call them in a map
-/// of its space. They may lie over each other.
+/// Returns the ranges of blocks of files and fragments, with their names in the space map. They may
+/// overlap.
 ///
 /// Errors: the first structure that cannot be read.
 pub(crate) fn data_claims<R: Records>(records: &R) -> Result<Vec<(Range<u64>, &'static str)>> {
@@ -86,10 +70,11 @@ pub(crate) fn data_claims<R: Records>(records: &R) -> Result<Vec<(Range<u64>, &'
         claims.push((range_at(start, stored.len.into()), "fragments"));
         Ok(())
     })?;
-    let mut budget = Budget::of(&records.layout().inodes);
+    let mut budget = budget_of(&records.layout().inodes);
     each_inode(records, |raw| {
         let RawKind::File(file) = &raw.kind else { return Ok(()) };
-        budget.spend(raw.place, word_count(records, file).saturating_mul(records.shape().size_word_len))?;
+        let len = word_count(records, file).saturating_mul(records.shape().size_word_len);
+        budget.spend(len, || MetadataFault::Overlap { place: raw.place })?;
         let mut end = file.start_block;
         each_stored_block(records, raw, file, |stored| end = end.saturating_add(stored.len.into()))?;
         if end > file.start_block {
@@ -107,11 +92,9 @@ mod tests {
     #[test]
     fn a_budget_lasts_for_a_table_and_no_longer() {
         let region = Region { block_name: "inode table block", start: 1000, end: 1300 };
-        let mut budget = Budget::of(&region);
-        let place = Place::at("inode", 1000);
+        let mut budget = budget_of(&region);
         // Blocks of three bytes each, as dense as metadata can be.
-        assert!(budget.spend(place, 100 * 8192).is_ok());
-        let error = budget.spend(place, 2 * 8192).unwrap_err().to_string();
-        assert!(error.contains("overlap"), "{error}");
+        assert!(budget.take(100 * 8192));
+        assert!(!budget.take(2 * 8192));
     }
 }

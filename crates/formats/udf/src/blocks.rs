@@ -1,19 +1,15 @@
-//! Reading of structures: bytes at an offset with a memory of what was read last, and descriptors
-//! with verified tags.
+//! Reads of structures: bytes at an offset through a cache, and descriptors with verified tags.
 
 use crate::corruption::{Corruption, Place};
 use crate::crc::crc;
-use crate::disk::{Tag, structure};
+use crate::disk::Tag;
 use packfs_core::{Image, Result, range_at, usize_of};
-use packfs_format::BlockCache;
+use packfs_format::{BlockCache, structure};
 use std::sync::Arc;
 
-/// Bytes of one read.
 const CHUNK_LEN: u64 = 16 << 10;
-/// Bytes that are kept.
 const KEPT_MAX: usize = 8 << 20;
 
-/// An image in blocks of one length.
 pub(crate) struct Blocks {
     pub(crate) image: Arc<dyn Image>,
     pub(crate) block_len: u32,
@@ -25,17 +21,15 @@ impl Blocks {
         Blocks { image, block_len, chunks: BlockCache::new(KEPT_MAX) }
     }
 
-    /// Returns the offset of a block of the volume.
     pub(crate) fn at(&self, block: u64) -> u64 {
         block.saturating_mul(self.block_len.into())
     }
 
-    /// Returns the number of whole blocks of the image.
     pub(crate) fn count(&self) -> u64 {
         self.image.len().checked_div(self.block_len.into()).unwrap_or(0)
     }
 
-    /// Checks that `len` bytes of a structure, or of data, lie within the image.
+    /// Errors: a range of a structure or of data that exceeds the image.
     pub(crate) fn check_range(&self, place: Place, len: u64) -> Result<()> {
         let end = self.image.len();
         match place.at.checked_add(len) {
@@ -44,7 +38,6 @@ impl Blocks {
         }
     }
 
-    /// Fills `buf` with the bytes at `place`.
     pub(crate) fn read(&self, place: Place, buf: &mut [u8]) -> Result<()> {
         self.check_range(place, buf.len() as u64)?;
         let (mut at, mut rest) = (place.at, buf);
@@ -55,21 +48,18 @@ impl Blocks {
             let len = from.len().min(rest.len());
             let (part, behind) = rest.split_at_mut(len);
             part.copy_from_slice(from.get(..len).unwrap_or_default());
-            // The image was long enough a moment ago.
+            // The range was checked before.
             let step = len.max(1) as u64;
             (at, rest) = (at.saturating_add(step), behind);
         }
         Ok(())
     }
 
-    /// Returns true if a tag was written at `place`, damaged or not.
-    pub(crate) fn is_written(&self, place: Place) -> Result<bool> {
-        let mut tag = [0; size_of::<Tag>()];
-        if self.check_range(place, tag.len() as u64).is_err() {
-            return Ok(true);
-        }
-        self.read(place, &mut tag)?;
-        Ok(tag != [0; size_of::<Tag>()])
+    /// True if `place` contains a descriptor of one of these kinds, damaged or not.
+    pub(crate) fn was_tagged(&self, place: Place, location: u32, idents: &[u16]) -> Result<bool> {
+        let mut bytes = [0; size_of::<Tag>()];
+        self.read(place, &mut bytes)?;
+        Ok(structure(&bytes, 0).is_some_and(|tag: Tag| tag.has_left(idents, location)))
     }
 
     fn chunk(&self, number: u64) -> Result<(Vec<u8>, usize)> {
@@ -81,25 +71,27 @@ impl Blocks {
         Ok((bytes, len))
     }
 
-    /// Reads the block at `place` with a tag whose checksums hold, of one of these identifiers and
-    /// at this location.
+    /// Reads the block at `place`, whose tag must have right checksums, one of these identifiers,
+    /// and this location.
     pub(crate) fn tagged(&self, place: Place, location: u32, idents: &[u16]) -> Result<Vec<u8>> {
         let mut bytes = vec![0; usize_of(self.block_len.into())];
         self.read(place, &mut bytes)?;
         let tag = verified(place, &bytes)?;
-        let (found, wanted) = (tag.tag_ident.get(), idents.first().copied().unwrap_or(0));
+        let found = tag.tag_ident.get();
+        let wanted = idents.first().copied().unwrap_or(0);
         if !idents.is_empty() && !idents.contains(&found) {
             return Err(Corruption::Ident { place, found, wanted }.into());
         }
         let found = tag.tag_location.get();
-        match found == location {
-            true => Ok(bytes),
-            false => Err(Corruption::Location { place, found, wanted: location }.into()),
+        if found == location {
+            Ok(bytes)
+        } else {
+            Err(Corruption::Location { place, found, wanted: location }.into())
         }
     }
 }
 
-/// Returns the tag at the start of a descriptor, whose checksums hold.
+/// Returns the tag at the start of a descriptor; its checksums must be right.
 pub(crate) fn verified(place: Place, bytes: &[u8]) -> Result<Tag> {
     let short = || Corruption::Range { place, len: size_of::<Tag>() as u64, end: bytes.len() as u64 };
     let tag: Tag = structure(bytes, 0).ok_or_else(short)?;
@@ -109,16 +101,14 @@ pub(crate) fn verified(place: Place, bytes: &[u8]) -> Result<Tag> {
     if found != computed {
         return Err(Corruption::Checksum { place, found, computed }.into());
     }
-    if !matches!(tag.desc_version.get(), 2 | 3) {
+    if !tag.has_version() {
         return Err(Corruption::Version { place, found: tag.desc_version.get() }.into());
     }
-    let (found, body) = (tag.desc_crc_length.get(), bytes.get(size_of::<Tag>()..).unwrap_or_default());
+    let found = tag.desc_crc_length.get();
+    let body = bytes.get(size_of::<Tag>()..).unwrap_or_default();
     let Some(covered) = body.get(..found.into()) else {
         return Err(Corruption::CrcLength { place, found, max: body.len() }.into());
     };
     let (found, computed) = (tag.desc_crc.get(), crc(covered));
-    match found == computed {
-        true => Ok(tag),
-        false => Err(Corruption::Crc { place, found, computed }.into()),
-    }
+    if found == computed { Ok(tag) } else { Err(Corruption::Crc { place, found, computed }.into()) }
 }

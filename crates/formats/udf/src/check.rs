@@ -1,5 +1,5 @@
-//! Check of every structure: tags, volume descriptors and their copies, directories, link counts
-//! and places of data.
+//! Check of every structure: tags, volume descriptors and their copies, directories, link counts,
+//! and positions of data.
 //!
 //! Invariant: ends for every image, as each file is visited once.
 
@@ -13,11 +13,11 @@ use crate::maps::{Addr, Map, Run, in_runs, sparing_table};
 use crate::volume::UdfVolume;
 use packfs_core::{FileType, Result, range_at};
 use packfs_format::check::{DataPlaces, Hierarchy, Report, Tally};
-use packfs_format::{Finding, InodeId, Volume};
+use packfs_format::{Check, Finding, InodeId, Volume, structure};
 use std::collections::HashSet;
 use std::ops::ControlFlow;
 
-/// Findings about what Linux does not show.
+/// Findings about files that Linux does not show.
 #[derive(Default)]
 struct Unshown {
     hidden: Tally,
@@ -30,26 +30,10 @@ struct Walk<'a, 'r> {
     hierarchy: Hierarchy<InodeId, InodeId>,
     data: DataPlaces,
     unshown: Unshown,
-    /// Directories of named streams.
     streams: Vec<Addr>,
 }
 
 impl UdfVolume {
-    /// Implements [`Volume::check`].
-    pub(crate) fn check_all(&self, found: &mut dyn FnMut(Finding)) -> Result<()> {
-        let mut report = Report::new(crate::INFO.name, found);
-        self.check_anchors(&mut report)?;
-        self.check_sequences(&mut report)?;
-        self.check_partitions(&mut report)?;
-        if let Some(fault) = &self.integrity.fault {
-            report.error("integrity descriptor", fault);
-        }
-        if !self.is_closed() {
-            report.note("integrity descriptor", "the volume was not unmounted");
-        }
-        self.check_tree(&mut report)
-    }
-
     fn check_tree(&self, report: &mut Report<'_>) -> Result<()> {
         let (hierarchy, data) = (Hierarchy::default(), DataPlaces::default());
         let streams = extent_addr(self.file_set.stream_directory_icb).into_iter().collect();
@@ -63,18 +47,12 @@ impl UdfVolume {
         let Walk { report, hierarchy, data, unshown, .. } = walk;
         hierarchy.check_links(report);
         data.note_overlaps(report);
-        for (tally, what) in [
-            (unshown.hidden, "hidden files, which are not shown"),
-            (unshown.streams, "files have named streams, which are not shown"),
-        ] {
-            if let Some(text) = tally.one_line(what) {
-                report.note("directories", text);
-            }
-        }
+        unshown.hidden.note(report, "directories", "hidden files, which are not shown");
+        unshown.streams.note(report, "directories", "files have named streams, which are not shown");
         Ok(())
     }
 
-    /// Two of the three anchors have to be there (OSTA UDF 2.2.3).
+    /// Two of the three anchors must exist (OSTA UDF 2.2.3).
     fn check_anchors(&self, report: &mut Report<'_>) -> Result<()> {
         let blocks = &self.reader.blocks;
         let Some((_, first)) = self.anchors.first() else { return Ok(()) };
@@ -87,21 +65,12 @@ impl UdfVolume {
         }
         for block in anchor_blocks(blocks) {
             let place = Place::at("anchor", blocks.at(block));
-            let mut bytes = [0; size_of::<Tag>()];
+            let location = packfs_core::u32_of(block);
             if blocks.check_range(place, blocks.block_len.into()).is_err() {
                 continue;
             }
-            blocks.read(place, &mut bytes)?;
-            let tag: Option<Tag> = structure(&bytes, 0);
-            let read = blocks.tagged(place, packfs_core::u32_of(block), &[]);
-            // Of what calls itself one, or was one before it was damaged.
-            let is_one = tag.is_some_and(|tag| {
-                let (ident, location) = (tag.tag_ident.get(), tag.tag_location.get());
-                matches!(tag.desc_version.get(), 2 | 3)
-                    && (ident == AVDP || location == packfs_core::u32_of(block))
-            });
-            if is_one {
-                report.refused(place, read)?;
+            if blocks.was_tagged(place, location, &[AVDP])? {
+                report.refused(place, blocks.tagged(place, location, &[]))?;
             }
         }
         if !self.anchors.iter().any(|(at, _)| *at == blocks.at(256)) && !self.is_written_once() {
@@ -110,12 +79,12 @@ impl UdfVolume {
         Ok(())
     }
 
-    /// Discs that were not finished have an anchor at block 512 alone.
+    /// Discs that were not closed have an anchor at block 512 only.
     fn is_written_once(&self) -> bool {
         self.reader.maps.iter().any(|map| matches!(map, Map::Virtual { .. }))
     }
 
-    /// Compares the sequences of volume descriptors.
+    /// Compares the main and the reserve sequence of volume descriptors.
     fn check_sequences(&self, report: &mut Report<'_>) -> Result<()> {
         let Some((_, anchor)) = self.anchors.first() else { return Ok(()) };
         let blocks = &self.reader.blocks;
@@ -138,7 +107,7 @@ impl UdfVolume {
         Ok(())
     }
 
-    /// Compares all that says where files are, without the tags, whose locations differ.
+    /// Compares the fields that locate files; tags differ in location.
     fn is_same(&self, other: &crate::descriptors::Logical) -> bool {
         let (own, other) = (&self.logical, other);
         own.descriptor.logical_vol_contents_use == other.descriptor.logical_vol_contents_use
@@ -185,9 +154,24 @@ impl UdfVolume {
     }
 }
 
+impl Check for UdfVolume {
+    fn check(&self, found: &mut dyn FnMut(Finding)) -> Result<()> {
+        let mut report = Report::new(crate::INFO.name, found);
+        self.check_anchors(&mut report)?;
+        self.check_sequences(&mut report)?;
+        self.check_partitions(&mut report)?;
+        if let Some(fault) = &self.integrity.fault {
+            report.error("integrity descriptor", fault);
+        }
+        if !self.is_closed() {
+            report.note("integrity descriptor", "the volume was not unmounted");
+        }
+        self.check_tree(&mut report)
+    }
+}
+
 impl UdfVolume {
-    /// Compares the descriptors of a metadata file and of its mirror. Blocks that are free may
-    /// differ.
+    /// Compares the descriptors of a metadata file with its mirror. Free blocks may differ.
     fn compare_mirror(
         &self,
         name: &str,
@@ -220,14 +204,11 @@ impl UdfVolume {
     }
 }
 
-/// Returns true if two blocks were written for the same thing: half of a tag is left by damage.
 fn is_same_tag(first: &[u8], second: &[u8]) -> bool {
     let tags = (structure::<Tag>(first, 0), structure::<Tag>(second, 0));
     let (Some(first), Some(second)) = tags else { return false };
-    let is_one = |tag: Tag| tag.tag_ident.get() != 0 && matches!(tag.desc_version.get(), 2 | 3);
-    is_one(first)
-        && is_one(second)
-        && (first.tag_ident == second.tag_ident || first.tag_location == second.tag_location)
+    let is_one = |tag: Tag| tag.tag_ident.get() != 0 && tag.has_version();
+    is_one(first) && is_one(second) && first.has_left(&[second.tag_ident.get()], second.tag_location.get())
 }
 
 impl Walk<'_, '_> {
@@ -254,10 +235,7 @@ impl Walk<'_, '_> {
                 dirs = dirs.saturating_add(u64::from(identifier.has(DIRECTORY)));
                 self.name(index, &identifier, &mut names)?;
             }
-            Ok(match self.report.is_full() {
-                true => ControlFlow::Break(()),
-                false => ControlFlow::Continue(()),
-            })
+            Ok(if self.report.is_full() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
         });
         let path = self.hierarchy.path(index);
         if self.report.refused(&path, listed)?.is_none() {
@@ -276,7 +254,7 @@ impl Walk<'_, '_> {
         Ok(())
     }
 
-    /// Reads named streams, which are not shown.
+    /// Reads named streams, which are hidden.
     fn streams(&mut self) -> Result<()> {
         let starts = std::mem::take(&mut self.streams).into_iter().map(|addr| (addr, true)).collect();
         let reader = &self.volume.reader;
@@ -296,7 +274,7 @@ impl Walk<'_, '_> {
         Ok(())
     }
 
-    /// Checks an entry, and the file behind it if it is new.
+    /// Checks an entry, and its file when it is met first.
     fn name(&mut self, index: usize, identifier: &Identifier, names: &mut HashSet<Vec<u8>>) -> Result<()> {
         let path = self.hierarchy.path(index);
         let Some(name) = self.report.refused(&path, identifier.shown())? else { return Ok(()) };
@@ -308,26 +286,26 @@ impl Walk<'_, '_> {
             self.unshown.hidden.add(|| path.to_string());
         }
         let Some(addr) = self.report.refused(&path, identifier.file())? else { return Ok(()) };
-        let known = self.hierarchy.meet_again(addr.id(), index, &name, self.report);
-        if known.is_some() {
-            return Ok(());
-        }
+        let is_known = self.hierarchy.meet_again(addr.id(), index, &name, self.report).is_some();
         let entry = self.volume.reader.entry(addr);
         let Some(entry) = self.report.refused(&path, entry)? else { return Ok(()) };
         let Some(file_type) = self.report.refused(&path, entry.file_type())? else { return Ok(()) };
         let is_dir = file_type == FileType::Directory;
+        // Every name has to say what the file is, not only the first.
         if is_dir != identifier.has(DIRECTORY) {
             self.report
                 .error(&path, format_args!("is a {}, its directory entry says otherwise", file_type.word()));
         }
+        if is_known {
+            return Ok(());
+        }
         let links = u32::from(entry.head.file_link_count.get());
-        // Those of directories are counted when they are listed.
+        // Links of directories are counted by the listing.
         let links = if is_dir { 2 } else { links };
         self.hierarchy.meet(addr.id(), links, is_dir.then_some(addr.id()), index, &name);
         self.contents(&entry, index, &name)
     }
 
-    /// Checks the extents of a file, and its target if it is a link.
     fn contents(&mut self, entry: &FileEntry, index: usize, name: &[u8]) -> Result<()> {
         let path = self.hierarchy.entry_path(index, name);
         let block_len = u64::from(self.volume.reader.blocks.block_len);

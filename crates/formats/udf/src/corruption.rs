@@ -1,10 +1,9 @@
-//! Faults of an image and their messages: place, value found, values allowed.
+//! Faults of an image and their messages: offset, value found, values allowed.
 
 pub(crate) use packfs_format::FaultPlace as Place;
 use packfs_format::{TRUNCATED, faults};
 
 faults! {
-    /// Faults of an image; `found` is the value that it stores.
     pub(crate) enum Corruption in "udf image" {}
 
     Anchor = "no anchor at block 256 or 512, or at the end, for blocks of 512 to 32768 bytes" => hint TRUNCATED;
@@ -22,7 +21,7 @@ faults! {
     Missing { what: &'static str } = "volume descriptors: without a {what}";
     SequenceLength { max: u64 } = "volume descriptors: more than {max} of them";
     BlockLength { place: Place, found: u32, wanted: u32 } =
-        "{place}: block size {found}, but the anchor lies at one of {wanted}";
+        "{place}: block size {found}, but the anchor is at one of {wanted}";
     Map { place: Place, index: usize, fault: &'static str } = "{place}: partition map {index}: {fault}";
     NoPartition { place: Place, index: usize, found: u16 } =
         "{place}: partition map {index}: of partition {found}, which has no descriptor";
@@ -31,7 +30,7 @@ faults! {
         "partition {partition}: {len} blocks from block {found} on, but it ends at {end}";
     Unmapped { partition: u16, found: u64 } = "partition {partition}: block {found} is mapped to none";
     Metadata { partition: u16, found: u64 } =
-        "partition {partition}: block {found} lies neither in the metadata file nor in its mirror";
+        "partition {partition}: block {found} is neither in the metadata file nor in its mirror";
     VatPlace { first: u64, last: u64 } =
         "virtual allocation table: none in blocks {first} to {last}, the last of the image" => hint TRUNCATED;
     VatLength { place: Place, found: u64, max: u64 } =

@@ -19,7 +19,6 @@ const fn table() -> [u16; 256] {
     table
 }
 
-/// Returns the CRC of bytes.
 pub(crate) fn crc(bytes: &[u8]) -> u16 {
     bytes.iter().fold(0, |crc, byte| {
         let [high, low] = crc.to_be_bytes();

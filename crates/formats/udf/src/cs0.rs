@@ -1,15 +1,15 @@
-//! Names in OSTA compressed Unicode, turned into those that Linux shows (`fs/udf/unicode.c`).
+//! Names in OSTA compressed Unicode, converted to those that Linux shows (`fs/udf/unicode.c`).
 
 use crate::crc::crc;
 
-/// Longest name that Linux shows, in bytes (`UDF_NAME_LEN`).
+/// `UDF_NAME_LEN`.
 const NAME_LEN_MAX: usize = 254;
-/// Bytes of a mark and the CRC that follows it.
+/// Length of a mark and the CRC after it.
 const CRC_LEN: usize = 5;
-/// Longest extension that is kept behind them, in characters.
+/// Longest extension that is kept after the CRC, in characters.
 const EXTENSION_MAX: usize = 4;
 
-/// Returns the characters of a stored text, `None` for those that are none.
+/// Decodes a stored text; `None` instead of invalid characters.
 fn characters(stored: &[u8]) -> Result<Vec<Option<char>>, &'static str> {
     match stored.split_first() {
         None => Ok(Vec::new()),
@@ -23,8 +23,8 @@ fn characters(stored: &[u8]) -> Result<Vec<Option<char>>, &'static str> {
     }
 }
 
-/// Returns a name as Linux shows it: what cannot be in a name becomes `_`, and a name that is not
-/// shown as it is gets the CRC of the stored one, before its extension.
+/// Converts a name as Linux does: characters that names cannot contain become `_`, and a changed
+/// name gets the CRC of the stored one before its extension.
 pub(crate) fn name(stored: &[u8]) -> Result<Vec<u8>, &'static str> {
     let characters = characters(stored)?;
     if characters.is_empty() {
@@ -47,7 +47,7 @@ pub(crate) fn name(stored: &[u8]) -> Result<Vec<u8>, &'static str> {
     Ok(shown.into_bytes())
 }
 
-/// Index of the dot before a short extension, which is not empty; the end without one.
+/// Index of the dot before a short, nonempty extension; the end without one.
 fn extension_at(characters: &[Option<char>]) -> usize {
     let tail = characters.iter().rev().take(EXTENSION_MAX.saturating_add(1));
     match tail.into_iter().position(|character| *character == Some('.')) {
@@ -56,10 +56,11 @@ fn extension_at(characters: &[Option<char>]) -> usize {
     }
 }
 
-/// Returns the text, with one mark for characters in a row that cannot be in it, and whether there
-/// were none.
+/// Replaces each series of invalid characters by one mark; true if there were none.
 fn shown(characters: &[Option<char>]) -> (String, bool) {
-    let (mut text, mut is_marked, mut is_whole) = (String::new(), false, true);
+    let mut text = String::new();
+    let mut is_marked = false;
+    let mut is_whole = true;
     for character in characters {
         match character {
             Some(character) if !matches!(character, '\0' | '/') => {
@@ -77,7 +78,7 @@ fn shown(characters: &[Option<char>]) -> (String, bool) {
     (text, is_whole)
 }
 
-/// Returns the text of a `dstring`: a field whose last byte is the length of the text.
+/// Decodes a `dstring`: a field whose last byte is the length of the text.
 pub(crate) fn dstring(field: &[u8]) -> String {
     let Some((len, bytes)) = field.split_last() else { return String::new() };
     let stored = bytes.get(..usize::from(*len).min(bytes.len())).unwrap_or_default();

@@ -1,21 +1,19 @@
-//! Anchors, and the sequences of volume descriptors that they lead to.
+//! Anchors, and the sequences of volume descriptors that they refer to.
 
 use crate::blocks::Blocks;
 use crate::corruption::{Corruption, Place};
 use crate::disk::*;
 use packfs_core::{Error, ErrorKind, Image, Result, len_of, range_at};
+use packfs_format::structure;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Descriptors of a sequence that are read at most.
 const DESCRIPTORS_MAX: u64 = 1024;
-/// Integrity descriptors that are read at most.
 const INTEGRITY_MAX: u64 = 1024;
 
-/// An anchor that was found, and its offset.
 pub(crate) type Anchor = (u64, AnchorVolDescPtr);
 
-/// Finds the length of blocks by the anchors: the first length at which there is one.
+/// Detects the block length: the first at which an anchor is found.
 pub(crate) fn find_anchors(image: &Arc<dyn Image>) -> Result<(Blocks, Vec<Anchor>)> {
     for block_len in BLOCK_LENS {
         let blocks = Blocks::new(Arc::clone(image), block_len);
@@ -27,7 +25,7 @@ pub(crate) fn find_anchors(image: &Arc<dyn Image>) -> Result<(Blocks, Vec<Anchor
     Err(Corruption::Anchor.into())
 }
 
-/// Blocks at which anchors may be, in the order in which they are searched.
+/// Possible blocks of anchors, in search order.
 pub(crate) fn anchor_blocks(blocks: &Blocks) -> Vec<u64> {
     let last = blocks.count().saturating_sub(1);
     let mut found = ANCHORS.to_vec();
@@ -42,7 +40,8 @@ pub(crate) fn anchor_blocks(blocks: &Blocks) -> Vec<u64> {
 fn anchors(blocks: &Blocks) -> Result<Vec<Anchor>> {
     let mut found = Vec::new();
     for block in anchor_blocks(blocks) {
-        let (place, location) = (Place::at("anchor", blocks.at(block)), u32::try_from(block));
+        let place = Place::at("anchor", blocks.at(block));
+        let location = u32::try_from(block);
         let Ok(location) = location else { continue };
         match blocks.tagged(place, location, &[AVDP]) {
             Ok(bytes) => found.extend(structure(&bytes, 0).map(|anchor| (place.at, anchor))),
@@ -53,7 +52,6 @@ fn anchors(blocks: &Blocks) -> Result<Vec<Anchor>> {
     Ok(found)
 }
 
-/// Logical volume descriptor, and its partition maps.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Logical {
     pub(crate) place: Place,
@@ -61,20 +59,19 @@ pub(crate) struct Logical {
     pub(crate) maps: Vec<u8>,
 }
 
-/// The descriptors of a sequence that count: of several those of the highest number.
+/// Prevailing descriptors of a sequence: those with the highest number.
 #[derive(Debug, Default)]
 pub(crate) struct Sequence {
     pub(crate) primary: Option<PrimaryVolDesc>,
     pub(crate) logical: Option<Logical>,
     pub(crate) partitions: Vec<PartitionDesc>,
-    /// Extents that the sequence takes.
     pub(crate) extents: Vec<Range<u64>>,
-    /// Reason for which reading ended before the end.
+    /// Reason for which reading ended early.
     pub(crate) fault: Option<Error>,
 }
 
 impl Sequence {
-    /// Reads a sequence, and goes on where it says so.
+    /// Reads a sequence, and follows pointers to its continuation.
     pub(crate) fn read(blocks: &Blocks, extent: ExtentAd) -> Result<Sequence> {
         let mut found = Sequence::default();
         let (mut at, mut left) = found.begin(blocks, extent);
@@ -107,9 +104,9 @@ impl Sequence {
         Ok(found)
     }
 
-    /// First block and number of blocks of an extent.
     fn begin(&mut self, blocks: &Blocks, extent: ExtentAd) -> (u64, u64) {
-        let (start, len) = (u64::from(extent.ext_location.get()), u64::from(extent.ext_length.get()));
+        let start = u64::from(extent.ext_location.get());
+        let len = u64::from(extent.ext_length.get());
         self.extents.push(range_at(blocks.at(start), len));
         (start, len.checked_div(blocks.block_len.into()).unwrap_or(0))
     }
@@ -144,7 +141,7 @@ impl Sequence {
         }
     }
 
-    /// Returns the descriptors of the volume, or the reason why they are not there.
+    /// Returns the descriptors of the volume, or the reason why they are missing.
     pub(crate) fn whole(&self) -> Result<(&PrimaryVolDesc, &Logical)> {
         let missing = |what| match &self.fault {
             Some(fault) => Error::corrupt("udf image", format!("volume descriptors: {}", text_of(fault))),
@@ -158,24 +155,22 @@ impl Sequence {
     }
 }
 
-/// The text of a fault, without the name of the format.
 pub(crate) fn text_of(error: &Error) -> String {
     let text = error.to_string();
     text.strip_prefix("corrupt udf image: ").unwrap_or(&text).to_owned()
 }
 
-/// The newest logical volume integrity descriptor.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Integrity {
     pub(crate) newest: Option<LogicalVolIntegrityDesc>,
     pub(crate) counts: Option<LogicalVolIntegrityDescImpUse>,
     pub(crate) extents: Vec<Range<u64>>,
-    /// Reason for which reading ended before the end.
+    /// Reason for which reading ended early.
     pub(crate) fault: Option<String>,
 }
 
 impl Integrity {
-    /// Reads them one after the other: each makes those before it obsolete.
+    /// Reads the descriptors in order: each replaces those before it.
     pub(crate) fn read(blocks: &Blocks, mut extent: ExtentAd) -> Result<Integrity> {
         let mut found = Integrity::default();
         let mut left = INTEGRITY_MAX;
@@ -188,13 +183,18 @@ impl Integrity {
             for block in start..range_at(start, count.min(left)).end {
                 left = left.saturating_sub(1);
                 let place = Place::at("integrity descriptor", blocks.at(block));
-                match blocks.tagged(place, packfs_core::u32_of(block), &[]) {
+                let location = packfs_core::u32_of(block);
+                match blocks.tagged(place, location, &[]) {
                     Ok(bytes) => match found.take(&bytes) {
                         Some(next) => extent = next,
                         None => break,
                     },
                     Err(error) if error.kind() == ErrorKind::Corrupt => {
-                        found.fault = blocks.is_written(place)?.then(|| text_of(&error));
+                        // A block after the last descriptor may contain anything. If the image ends
+                        // before it, it is damaged.
+                        let is_cut = blocks.check_range(place, blocks.block_len.into()).is_err();
+                        let was_one = is_cut || blocks.was_tagged(place, location, &[LVID, TD])?;
+                        found.fault = was_one.then(|| text_of(&error));
                         break;
                     }
                     Err(error) => return Err(error),
@@ -204,11 +204,11 @@ impl Integrity {
         Ok(found)
     }
 
-    /// Takes a descriptor; returns the extent of those after it, `None` for that of the end.
+    /// Adds a descriptor; returns the extent of its continuation, `None` at the end.
     fn take(&mut self, bytes: &[u8]) -> Option<ExtentAd> {
         let head = structure::<LogicalVolIntegrityDesc>(bytes, 0);
         let head = head.filter(|head| head.desc_tag.tag_ident.get() == LVID)?;
-        // Two tables of a number for each partition.
+        // Two tables with a number for each partition.
         let tables = u64::from(head.num_of_partitions.get()).saturating_mul(8);
         let at = tables.saturating_add(size_of::<LogicalVolIntegrityDesc>() as u64);
         self.counts = structure(bytes, packfs_core::usize_of(at));

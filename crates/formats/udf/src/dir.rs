@@ -1,4 +1,4 @@
-//! Directories: file identifiers, one after the other, in a file of their own.
+//! Directories: file identifiers, stored in sequence in a file.
 
 use crate::blocks::verified;
 use crate::corruption::{Corruption, Place};
@@ -7,32 +7,28 @@ use crate::disk::*;
 use crate::entry::{FileEntry, extent_addr};
 use crate::maps::{Addr, Reader};
 use packfs_core::{ErrorKind, FileType, Name, Result, usize_of};
-use packfs_format::{DirCursor, DirEntry, Extent, ExtentFrom};
+use packfs_format::{DirCursor, DirEntry, Extent, ExtentFrom, structure};
 use std::ops::ControlFlow;
 
-/// Length that every identifier is a multiple of.
+/// Alignment of identifiers.
 const ALIGN: usize = 4;
 
-/// A file identifier.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Identifier {
     pub(crate) place: Place,
-    /// Position in the directory behind it.
     pub(crate) end: u64,
     pub(crate) characteristics: u8,
-    /// Entry of the file; `None` for none.
+    /// Entry of the file; `None` if deleted.
     pub(crate) addr: Option<Addr>,
-    /// Stored form.
+    /// Stored form, not converted.
     pub(crate) name: Vec<u8>,
 }
 
 impl Identifier {
-    /// Returns true if it has these characteristics.
     pub(crate) fn has(&self, characteristics: u8) -> bool {
         self.characteristics & characteristics != 0
     }
 
-    /// Returns the name as it is shown.
     pub(crate) fn shown(&self) -> Result<Vec<u8>> {
         let (place, name) = (self.place, cs0::name(&self.name));
         let name = name.map_err(|fault| Corruption::Name { place, fault })?;
@@ -40,14 +36,12 @@ impl Identifier {
         Ok(name)
     }
 
-    /// Returns the entry of the file.
     pub(crate) fn file(&self) -> Result<Addr> {
         let place = self.place;
         Ok(self.addr.ok_or(Corruption::Name { place, fault: "of no file" })?)
     }
 }
 
-/// The bytes of a directory.
 struct Listing<'a> {
     reader: &'a Reader,
     extents: Vec<Extent>,
@@ -55,9 +49,11 @@ struct Listing<'a> {
 }
 
 impl Listing<'_> {
-    /// Fills `buf` with what is at `position`; returns its place in the image.
+    /// Fills `buf` at a directory offset; returns its position in the image.
     fn read(&self, position: u64, buf: &mut [u8]) -> Result<u64> {
-        let (mut from, mut rest, mut first) = (position, buf, None);
+        let mut from = position;
+        let mut rest = buf;
+        let mut first = None;
         while !rest.is_empty() {
             let index = self.extents.partition_point(|extent| extent.range().end <= from);
             let found = self.extents.get(index).filter(|extent| extent.range().contains(&from));
@@ -78,7 +74,6 @@ impl Listing<'_> {
         Ok(first.unwrap_or(position))
     }
 
-    /// Reads the identifier at a position.
     fn identifier(&self, position: u64) -> Result<Identifier> {
         let mut bytes = vec![0; size_of::<FileIdentDesc>()];
         let at = self.read(position, &mut bytes)?;
@@ -109,8 +104,8 @@ impl Listing<'_> {
 }
 
 impl Reader {
-    /// Calls `visit` for each identifier of a directory from a position on, that of the parent and
-    /// deleted ones among them.
+    /// Calls `visit` for each identifier of a directory from an offset on, including those of the
+    /// parent and deleted ones.
     pub(crate) fn each_identifier(
         &self,
         dir: &FileEntry,
@@ -129,21 +124,23 @@ impl Reader {
     }
 
     fn listing(&self, dir: &FileEntry) -> Result<Listing<'_>> {
-        let (place, mut extents, mut stored) = (dir.place, Vec::new(), 0_u64);
+        let place = dir.place;
+        let mut extents = Vec::new();
+        let mut stored = 0_u64;
         let (len, max) = (dir.len(), self.blocks.image.len());
         self.each_extent(dir, &mut |_| {}, &mut |extent| {
             stored = stored.saturating_add(extent.len);
             extents.push(extent);
-            match stored <= max {
-                true => Ok(ControlFlow::Continue(())),
-                false => Err(Corruption::Overlap { place, len }.into()),
+            if stored <= max {
+                Ok(ControlFlow::Continue(()))
+            } else {
+                Err(Corruption::Overlap { place, len }.into())
             }
         })?;
         Ok(Listing { reader: self, extents, len })
     }
 
-    /// See [`packfs_format::Volume::read_dir`]: a cursor is a position in the directory. Returns
-    /// true if entries were passed over that are hidden.
+    /// A cursor is a directory offset. Returns true if hidden entries were skipped.
     pub(crate) fn each_entry(
         &self,
         dir: &FileEntry,
@@ -163,8 +160,8 @@ impl Reader {
         Ok(is_hiding)
     }
 
-    /// The type that an identifier claims. Those of other files than directories are in their
-    /// entries; a damaged one is for who reads the file.
+    /// Returns the type in an identifier. Types other than directories are in the file entries; a
+    /// damaged one is reported when the file is read.
     fn claimed_type(&self, identifier: &Identifier, addr: Addr) -> Result<FileType> {
         if identifier.has(DIRECTORY) {
             return Ok(FileType::Directory);

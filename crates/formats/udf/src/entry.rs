@@ -1,4 +1,4 @@
-//! File entries: found by their block, verified, and turned into inodes as Linux does
+//! File entries: located by block, verified, and converted to inodes as Linux does
 //! (`udf_read_inode` in `fs/udf/inode.c`).
 
 use crate::blocks::verified;
@@ -6,27 +6,24 @@ use crate::corruption::{Corruption, Place};
 use crate::disk::*;
 use crate::maps::{Addr, Reader};
 use packfs_core::{DeviceNumber, Error, FileType, Meta, Owner, Result, usize_of};
-use packfs_format::{Inode, InodeId, InodeKind};
+use packfs_format::{Inode, InodeId, InodeKind, structure};
 
-/// Indirect entries that are followed, as Linux's `UDF_MAX_ICB_NESTING`.
+/// Limit of chained indirect entries, as Linux's `UDF_MAX_ICB_NESTING`.
 const INDIRECT_MAX: u32 = 1024;
-/// Number that Linux shows for an owner that is none.
+/// Id that Linux shows for a missing owner.
 const OVERFLOW_ID: u32 = 65_534;
 
 impl Addr {
-    /// Returns the name of the file for callers.
     pub(crate) fn id(self) -> InodeId {
         InodeId(u64::from(self.partition) << 32 | u64::from(self.block))
     }
 
-    /// Returns the file that an id names.
     pub(crate) fn of(id: InodeId) -> Addr {
         let [b0, b1, b2, b3, p0, p1, ..] = id.0.to_le_bytes();
         Addr { partition: u16::from_le_bytes([p0, p1]), block: u32::from_le_bytes([b0, b1, b2, b3]) }
     }
 }
 
-/// A file entry.
 #[derive(Clone, Debug)]
 pub(crate) struct FileEntry {
     pub(crate) addr: Addr,
@@ -35,14 +32,14 @@ pub(crate) struct FileEntry {
     /// Directory of named streams.
     pub(crate) streams: Option<Addr>,
     pub(crate) attributes: Vec<u8>,
-    /// Allocation descriptors, or the file itself.
+    /// Allocation descriptors, or inline data.
     pub(crate) descriptors: Vec<u8>,
     /// Their offset in the image.
     pub(crate) descriptors_at: u64,
 }
 
 impl Reader {
-    /// Reads the entry of a file; indirect ones lead to another.
+    /// Reads the entry of a file; follows indirect entries.
     pub(crate) fn entry(&self, mut addr: Addr) -> Result<FileEntry> {
         let mut place = Place::at("file entry", 0);
         for _ in 0..INDIRECT_MAX {
@@ -64,7 +61,7 @@ impl Reader {
         Err(Corruption::Strategy { place, max: INDIRECT_MAX }.into())
     }
 
-    /// The newer entry that the block after an entry leads to.
+    /// Returns the newer entry that the block after an entry refers to.
     fn indirect(&self, addr: Addr) -> Option<Addr> {
         let next = Addr { block: addr.block.checked_add(1)?, ..addr };
         let (_, bytes) = self.tagged("indirect entry", next, &[IE]).ok()?;
@@ -72,12 +69,12 @@ impl Reader {
         extent_addr(entry.indirect_icb)
     }
 
-    /// Returns the number of an inode as Linux counts them: the block of its entry.
+    /// Returns the inode number that Linux shows: the block of the entry.
     pub(crate) fn number(&self, addr: Addr) -> Result<u64> {
         Ok(self.place(addr.partition, addr.block.into(), 1)?.0)
     }
 
-    /// See [`packfs_format::Volume::inode`]; and whether the file has named streams.
+    /// See [`packfs_format::Volume::inode`]; true if the file has named streams.
     pub(crate) fn inode(&self, id: InodeId) -> Result<(Inode, bool)> {
         let entry = self.entry(Addr::of(id))?;
         let (file_type, head) = (entry.file_type()?, &entry.head);
@@ -106,7 +103,7 @@ impl Reader {
                 owner: Owner { uid: owner(head.uid.get()), gid: owner(head.gid.get()) },
                 mtime: head.modification_time.time(),
             },
-            // Names of a directory, and that within itself, which it does not store.
+            // The count of a directory lacks `.`, which is not stored.
             links: u32::from(head.file_link_count.get())
                 .saturating_add(u32::from(file_type == FileType::Directory)),
             number: self.number(Addr::of(id))?,
@@ -118,12 +115,12 @@ impl Reader {
     }
 }
 
-/// An owner as Linux shows it: all ones stand for none.
+/// Owner as Linux shows it: all ones means none.
 fn owner(stored: u32) -> u32 {
     if stored == u32::MAX { OVERFLOW_ID } else { stored }
 }
 
-/// The block of an extent, if it has a length.
+/// Returns the block of an extent, unless it is empty.
 pub(crate) fn extent_addr(extent: LongAd) -> Option<Addr> {
     (extent.ext_length.get() & EXTENT_LEN_MASK > 0).then(|| extent.ext_location.into())
 }
@@ -140,7 +137,8 @@ impl FileEntry {
             }
             _ => (structure(bytes, 0).ok_or_else(short)?, None, size_of::<FileEntryHead>()),
         };
-        let (attributes, descriptors) = (head.length_extended_attr.get(), head.length_alloc_descs.get());
+        let attributes = head.length_extended_attr.get();
+        let descriptors = head.length_alloc_descs.get();
         let room = bytes.len().saturating_sub(head_len);
         let parts = bytes
             .get(head_len..)
@@ -160,7 +158,6 @@ impl FileEntry {
         })
     }
 
-    /// Length of the file in bytes.
     pub(crate) fn len(&self) -> u64 {
         self.head.information_length.get()
     }
@@ -178,25 +175,25 @@ impl FileEntry {
         })
     }
 
-    /// Returns true if it has contents in extents.
     pub(crate) fn has_contents(&self) -> Result<bool> {
         Ok(matches!(self.file_type()?, FileType::File | FileType::Directory | FileType::Symlink))
     }
 
-    /// Checks that it is of this type.
     pub(crate) fn wanted(self, file_type: FileType) -> Result<FileEntry> {
-        match self.file_type()? == file_type {
-            true => Ok(self),
-            false => Err(Corruption::Kind { place: self.place, wanted: file_type.word() }.into()),
+        if self.file_type()? == file_type {
+            Ok(self)
+        } else {
+            Err(Corruption::Kind { place: self.place, wanted: file_type.word() }.into())
         }
     }
 
-    /// Permissions in threes of five bits, of which the lower three are those of POSIX.
+    /// Permissions are three groups of five bits; the lower three of each are those of POSIX.
     fn mode(&self, file_type: FileType) -> u16 {
         if file_type == FileType::Symlink {
             return 0o777;
         }
-        let (stored, flags) = (self.head.permissions.get(), self.head.icb_tag.flags.get());
+        let stored = self.head.permissions.get();
+        let flags = self.head.icb_tag.flags.get();
         let bits = [(0, 0o007), (2, 0o070), (4, 0o700)].map(|(shift, mask)| stored >> shift & mask);
         let mode = bits.iter().fold(0, |mode, bits| mode | bits);
         let special = [(SETUID, 0o4000), (SETGID, 0o2000), (STICKY, 0o1000)];
@@ -205,7 +202,7 @@ impl FileEntry {
         u16::try_from(mode).unwrap_or(0o777) | special
     }
 
-    /// The number of a device is in an attribute; without it, the number is 0.
+    /// Returns the device number from an attribute; 0 without it.
     fn device(&self) -> DeviceNumber {
         let found = self.attribute(EXTATTR_DEV_SPEC).and_then(|bytes| structure::<DeviceSpec>(bytes, 0));
         found.map_or(DeviceNumber::default(), |found| DeviceNumber {
@@ -214,7 +211,7 @@ impl FileEntry {
         })
     }
 
-    /// Returns an attribute of ECMA-167 4/14.10, with its head.
+    /// Returns an attribute (ECMA-167 4/14.10) with its header.
     fn attribute(&self, wanted: u32) -> Option<&[u8]> {
         let tag = verified(Place::at("extended attributes", self.place.at), &self.attributes).ok()?;
         let mut rest = self.attributes.get(size_of::<ExtendedAttrHeaderDesc>()..)?;
@@ -230,7 +227,7 @@ impl FileEntry {
     }
 }
 
-/// The fields that both kinds of entries have.
+/// Returns the fields that both kinds of entries have.
 fn plain(head: &ExtendedFileEntryHead) -> FileEntryHead {
     FileEntryHead {
         desc_tag: head.desc_tag,

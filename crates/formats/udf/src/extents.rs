@@ -1,17 +1,16 @@
-//! Contents of files: allocation descriptors turned into extents.
+//! Contents of files: allocation descriptors converted to extents.
 //!
-//! Invariant: every range handed out lies in the image, and all of a file is handed out.
+//! Invariant: every reported range is within the image, and together they cover the file.
 
 use crate::corruption::{Corruption, Place};
 use crate::disk::*;
 use crate::entry::FileEntry;
 use crate::maps::{Addr, Reader, Run};
 use packfs_core::{Result, range_at, usize_of};
-use packfs_format::{Extent, ExtentFrom};
+use packfs_format::{Extent, ExtentFrom, structure};
 use std::collections::HashSet;
 use std::ops::{ControlFlow, Range};
 
-/// An allocation descriptor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Descriptor {
     /// In bytes.
@@ -20,7 +19,7 @@ struct Descriptor {
     addr: Addr,
 }
 
-/// Places of a file in the image, in whole blocks.
+/// Positions of a file in the image, in whole blocks.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Places {
     /// Blocks of further descriptors.
@@ -32,8 +31,8 @@ pub(crate) struct Places {
 pub(crate) type Visit<'a> = &'a mut dyn FnMut(Extent) -> Result<ControlFlow<()>>;
 
 impl Reader {
-    /// Calls `visit` for each extent of a file up to its length, and `continued` for the place of
-    /// each block of further descriptors.
+    /// Calls `visit` for each extent of a file up to its length, and `continued` for each block of
+    /// further descriptors.
     pub(crate) fn each_extent(
         &self,
         entry: &FileEntry,
@@ -66,8 +65,8 @@ impl Reader {
         }
     }
 
-    /// Linux writes on in the last block of a file without making its extent longer: the place of
-    /// the bytes behind an extent, if they are in its last block.
+    /// Returns the position of bytes after the last extent that are still in its last block: Linux
+    /// appends there without making the extent longer.
     fn rest_of_block(&self, last: &Descriptor, range: Range<u64>) -> Result<Option<ExtentFrom>> {
         let block_len = u64::from(self.blocks.block_len);
         let within = last.len.checked_rem(block_len).unwrap_or(0);
@@ -85,7 +84,7 @@ impl Reader {
         Ok(Some(ExtentFrom::Stored(at)))
     }
 
-    /// Calls `visit` for the parts of an extent that lie one after the other in the image.
+    /// Calls `visit` for the contiguous parts of an extent.
     fn each_part(
         &self,
         descriptor: &Descriptor,
@@ -115,8 +114,7 @@ impl Reader {
         Ok(ControlFlow::Continue(()))
     }
 
-    /// Calls `visit` for each descriptor, those in further blocks among them. Returns true if it
-    /// broke.
+    /// Calls `visit` for each descriptor, including those in further blocks. True if it broke.
     fn each_descriptor(
         &self,
         entry: &FileEntry,
@@ -151,7 +149,7 @@ impl Reader {
         Ok(false)
     }
 
-    /// Returns the places of a file beside its entry.
+    /// Returns the positions of a file other than its entry.
     pub(crate) fn places(&self, entry: &FileEntry) -> Result<Places> {
         let (mut found, mut continued) = (Places::default(), Vec::new());
         if entry.head.icb_tag.flags.get() & AD_MASK == AD_IN_ICB || !entry.has_contents()? {
@@ -159,7 +157,7 @@ impl Reader {
         }
         let block_len = u64::from(self.blocks.block_len);
         self.each_extent(entry, &mut |range| continued.push(range), &mut |extent| {
-            // Bytes behind the last extent lie in its last block.
+            // Bytes after the last extent are in its last block.
             if let ExtentFrom::Stored(at) = extent.from
                 && at.is_multiple_of(block_len)
             {
@@ -171,7 +169,7 @@ impl Reader {
         Ok(Places { continued, ..found })
     }
 
-    /// Returns the runs of a file whose extents are whole blocks, without its holes.
+    /// Returns the runs of a file of whole blocks, without its holes.
     pub(crate) fn runs(&self, entry: &FileEntry) -> Result<Vec<Run>> {
         let mut runs = Vec::new();
         let block_len = u64::from(self.blocks.block_len);
@@ -185,7 +183,6 @@ impl Reader {
         Ok(runs)
     }
 
-    /// Reads all of a short file.
     pub(crate) fn read_whole(&self, entry: &FileEntry) -> Result<Vec<u8>> {
         let mut bytes = vec![0; usize_of(entry.len())];
         self.each_extent(entry, &mut |_| {}, &mut |extent| {

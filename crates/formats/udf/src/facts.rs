@@ -42,13 +42,13 @@ impl UdfVolume {
         facts
     }
 
-    /// The revision of UDF, such as 2.01.
+    /// Revision of UDF, such as 2.01.
     pub(crate) fn revision(&self) -> String {
         let revision = self.logical.descriptor.domain_ident.revision();
         format!("{:x}.{:02x}", revision >> 8, revision & 0xff)
     }
 
-    /// Returns true if the volume was unmounted, or never says so.
+    /// True if the volume was unmounted, or does not record it.
     pub(crate) fn is_closed(&self) -> bool {
         self.integrity.newest.is_none_or(|newest| newest.integrity_type.get() == INTEGRITY_CLOSE)
     }

@@ -4,7 +4,7 @@
 //! Structures have checksums, which are verified as they are read. Sources: ECMA-167 (3rd edition),
 //! OSTA UDF 2.60, and `fs/udf/` of Linux for what it shows of an image.
 #![forbid(unsafe_code)]
-// Every figure is read from an image: none is cut, and no place is taken for granted.
+// Every number is read from an image: casts are checked and access by index is avoided.
 #![cfg_attr(
     not(test),
     deny(clippy::indexing_slicing, clippy::cast_possible_truncation, clippy::arithmetic_side_effects)
@@ -39,7 +39,6 @@ use std::sync::Arc;
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Udf;
 
-/// Identity of the format.
 static INFO: FormatInfo = FormatInfo {
     name: "udf",
     extensions: &["udf"],

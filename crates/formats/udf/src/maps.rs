@@ -1,17 +1,17 @@
-//! Partition maps: where blocks of a partition are in the volume.
+//! Partition maps: addresses of a partition's blocks in the volume.
 
 use crate::blocks::Blocks;
 use crate::corruption::{Corruption, Place};
 use crate::descriptors::Logical;
 use crate::disk::*;
 use packfs_core::{Error, ErrorKind, Result, len_of, range_at};
+use packfs_format::structure;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Packets that a sparing table replaces, at most: entries of the longest table.
 const SPARED_MAX: usize = 65_535;
 
-/// Block of a partition, which names a file by its entry.
+/// Block of a partition; identifies a file by its entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Addr {
     pub(crate) partition: u16,
@@ -24,38 +24,44 @@ impl From<LbAddr> for Addr {
     }
 }
 
-/// Contiguous blocks of the metadata file.
+/// Contiguous blocks of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Run {
     /// Blocks of the file.
     pub(crate) range: Range<u64>,
-    /// First block of the volume.
+    /// First block in the volume.
     pub(crate) at: u64,
 }
 
-/// A partition map.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Map {
-    /// Blocks of the volume.
     Physical(Range<u64>),
-    /// The same, but for packets that were moved away from damaged places.
+    /// Blocks of the volume, with packets that were moved away from defects.
     Sparable {
         blocks: Range<u64>,
         packet_len: u64,
         /// First blocks of packets in the partition, sorted, and in the volume.
         spared: Vec<(u32, u32)>,
-        /// Bytes of the tables.
+        /// Byte ranges of the tables.
         tables: Vec<Range<u64>>,
     },
-    /// Blocks of another partition, by a table in a file at the end of a disc that is written once,
-    /// which takes these bytes.
-    Virtual { of: u16, table: Vec<u32>, places: Vec<Range<u64>> },
-    /// Blocks of a file of another partition, and of its copy.
-    Metadata { of: u16, main: Vec<Run>, mirror: Vec<Run>, files: MetadataMap },
+    /// Blocks of another partition, mapped by a table in a file at the end of a write-once disc,
+    /// with its byte ranges.
+    Virtual {
+        of: u16,
+        table: Vec<u32>,
+        places: Vec<Range<u64>>,
+    },
+    /// Blocks of a file of another partition, and of its mirror.
+    Metadata {
+        of: u16,
+        main: Vec<Run>,
+        mirror: Vec<Run>,
+        files: MetadataMap,
+    },
 }
 
 impl Map {
-    /// The kind, as facts name it.
     pub(crate) fn kind(&self) -> &'static str {
         match self {
             Map::Physical(_) => "physical",
@@ -65,7 +71,7 @@ impl Map {
         }
     }
 
-    /// Blocks of the volume, of a map that has some of its own.
+    /// Blocks of the volume that a map uses directly.
     pub(crate) fn blocks(&self) -> Option<Range<u64>> {
         match self {
             Map::Physical(blocks) | Map::Sparable { blocks, .. } => Some(blocks.clone()),
@@ -74,10 +80,10 @@ impl Map {
     }
 }
 
-/// Map of a volume before files were read.
+/// Map of a volume before the files that it needs were read.
 pub(crate) enum RawMap {
     Whole(Map),
-    /// The table is in a file; before UDF 2.00 its form was another.
+    /// The table is in a file, with another form before UDF 2.00.
     Virtual {
         of: u16,
         is_old: bool,
@@ -88,7 +94,6 @@ pub(crate) enum RawMap {
     },
 }
 
-/// Reads the maps of a logical volume.
 pub(crate) fn read_maps(
     blocks: &Blocks,
     logical: &Logical,
@@ -111,7 +116,7 @@ pub(crate) fn read_maps(
                 let map: UdfPartitionMap2 = structure(table, at).ok_or_else(|| fault("ends early"))?;
                 let number = map.partition_num.get();
                 let physical = partition(partitions, place, index, number)?;
-                // Partitions of a kind of their own lie in one of those before them.
+                // Other partitions are within one of those before them.
                 let of = maps.iter().position(|(own, raw)| *own == number && matches!(raw, RawMap::Whole(_)));
                 (number, by_name(blocks, &map, physical, of).map_err(|found| found.of(place, index))?)
             }
@@ -123,14 +128,13 @@ pub(crate) fn read_maps(
     Ok(maps.into_iter().map(|(_, raw)| raw).collect())
 }
 
-/// Blocks of a partition.
 fn partition(partitions: &[PartitionDesc], place: Place, index: usize, found: u16) -> Result<Range<u64>> {
     let own = partitions.iter().find(|own| own.partition_number.get() == found);
     let own = own.ok_or(Corruption::NoPartition { place, index, found })?;
     Ok(range_at(own.partition_starting_location.get().into(), own.partition_length.get().into()))
 }
 
-/// Reason for which a map cannot be used.
+/// Reason for which a map is not usable.
 enum MapFault {
     Corrupt(&'static str),
     Other(Error),
@@ -152,7 +156,7 @@ fn by_name(
     of: Option<usize>,
 ) -> std::result::Result<RawMap, MapFault> {
     let of = of.and_then(|of| u16::try_from(of).ok());
-    let of = of.ok_or(MapFault::Corrupt("lies in no partition before it"));
+    let of = of.ok_or(MapFault::Corrupt("is in no partition before it"));
     if map.part_ident.is(ID_SPARABLE) {
         return sparable(blocks, map, physical).map(RawMap::Whole);
     }
@@ -202,7 +206,8 @@ fn sparable(
     }
 }
 
-/// Reads a sparing table: its number, and the packets that it moves. It may be longer than a block.
+/// Reads a sparing table, which may be longer than a block: its number, and the packets that it
+/// moves.
 pub(crate) fn sparing_table(blocks: &Blocks, place: Place) -> Result<(u32, Vec<(u32, u32)>)> {
     let mut bytes = vec![0; size_of::<SparingTable>()];
     blocks.read(place, &mut bytes)?;
@@ -222,7 +227,7 @@ pub(crate) fn sparing_table(blocks: &Blocks, place: Place) -> Result<(u32, Vec<(
     let mut spared: Vec<(u32, u32)> = entries
         .filter_map(|entry| structure::<SparingEntry>(entry, 0))
         .map(|entry| (entry.orig_location.get(), entry.mapped_location.get()))
-        // Those above are free, or places that are damaged themselves.
+        // Higher values mark free or defective packets.
         .filter(|(from, _)| *from < 0xffff_fff0)
         .collect();
     spared.sort_unstable();
@@ -233,13 +238,13 @@ pub(crate) fn sparing_table(blocks: &Blocks, place: Place) -> Result<(u32, Vec<(
 pub(crate) struct Reader {
     pub(crate) blocks: Blocks,
     pub(crate) maps: Vec<Map>,
-    /// Set once a block of the mirror was read for one of the metadata file.
+    /// Set once a block of the mirror replaced one of the metadata file.
     pub(crate) has_used_mirror: AtomicBool,
 }
 
 impl Reader {
-    /// Returns the place of a block of a partition in the volume, and the number of those after it
-    /// that lie there one after the other, up to `len`, which is not 0.
+    /// Returns the volume block of a partition's block, and the number of contiguous blocks there,
+    /// up to `len`, which is not 0.
     pub(crate) fn place(&self, partition: u16, block: u64, len: u64) -> Result<(u64, u64)> {
         let count = self.maps.len();
         let map = self.maps.get(usize::from(partition));
@@ -275,13 +280,13 @@ impl Reader {
         }
     }
 
-    /// Returns the offset of a block of a partition.
+    /// Offset of a partition's block.
     pub(crate) fn offset(&self, addr: Addr) -> Result<u64> {
         let (block, _) = self.place(addr.partition, addr.block.into(), 1)?;
         Ok(self.blocks.at(block))
     }
 
-    /// Reads the descriptor in a block of a partition, which has one of these tags.
+    /// Reads the descriptor in a partition's block, which has one of these tags.
     pub(crate) fn tagged(&self, what: &'static str, addr: Addr, idents: &[u16]) -> Result<(Place, Vec<u8>)> {
         let place = Place::at(what, self.offset(addr)?);
         match self.blocks.tagged(place, addr.block, idents) {
@@ -290,7 +295,7 @@ impl Reader {
         }
     }
 
-    /// The same in the copy of the metadata file, if there is one.
+    /// Reads it from the mirror of the metadata file, if that exists.
     fn tagged_in_mirror(
         &self,
         what: &'static str,
@@ -310,9 +315,10 @@ impl Reader {
 
 fn check_block(partition: u16, found: u64, len: u64, blocks: &Range<u64>) -> Result<()> {
     let end = len_of(blocks);
-    match range_at(found, len).end <= end {
-        true => Ok(()),
-        false => Err(Corruption::Block { partition, found, len, end }.into()),
+    if range_at(found, len).end <= end {
+        Ok(())
+    } else {
+        Err(Corruption::Block { partition, found, len, end }.into())
     }
 }
 

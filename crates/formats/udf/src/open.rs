@@ -1,4 +1,4 @@
-//! Opening: from the anchors over the volume descriptors to the root directory.
+//! Opening: from the anchors and volume descriptors to the root directory.
 
 use crate::blocks::Blocks;
 use crate::corruption::Corruption;
@@ -9,16 +9,16 @@ use crate::maps::{Addr, Map, RawMap, Reader, Run, read_maps};
 use crate::recognition::Recognition;
 use crate::volume::UdfVolume;
 use packfs_core::{Error, FileType, Image, Result};
+use packfs_format::structure;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-/// Newest revision that is read.
+/// Newest supported revision.
 const REVISION_MAX: u16 = 0x260;
-/// Advice where an image of two formats cannot be opened as UDF.
+/// Hint for an image of two formats that cannot be opened as UDF.
 const BRIDGE: &str =
     "the image also has an ISO 9660 filesystem, maybe of other files: --part iso9660 opens it";
 
-/// Opens an image.
 pub(crate) fn open(image: Arc<dyn Image>) -> Result<UdfVolume> {
     let recognition = Recognition::read(&*image)?;
     let is_bridge = recognition.has(CD001);
@@ -63,7 +63,7 @@ fn opened(image: Arc<dyn Image>, recognition: Recognition) -> Result<UdfVolume> 
     })
 }
 
-/// The main sequence of an anchor, or the reserve if that is damaged.
+/// Returns the main sequence of an anchor, or the reserve if that is damaged.
 fn choose_sequence(blocks: &Blocks, anchors: &[Anchor]) -> Result<(Sequence, Vec<String>)> {
     let mut first_fault = None;
     for (_, anchor) in anchors {
@@ -87,9 +87,10 @@ fn check_revision(logical: &Logical, integrity: &Integrity) -> Result<()> {
     if needed <= REVISION_MAX && known {
         return Ok(());
     }
-    let what = match known {
-        true => format!("revision {needed:x} of UDF; those up to {REVISION_MAX:x} are read"),
-        false => "a logical volume of another domain than \"*OSTA UDF Compliant\"".to_owned(),
+    let what = if known {
+        format!("revision {needed:x} of UDF; those up to {REVISION_MAX:x} are read")
+    } else {
+        "a logical volume of another domain than \"*OSTA UDF Compliant\"".to_owned()
     };
     Err(Error::unsupported("udf image", what))
 }
@@ -103,7 +104,7 @@ fn file_set(reader: &Reader, logical: &Logical) -> Result<(u64, FileSetDesc)> {
 }
 
 impl Reader {
-    /// Reads what a map has in files of partitions before it.
+    /// Reads the parts of a map that are in files of earlier partitions.
     fn map(&self, raw: RawMap, warnings: &mut Vec<String>) -> Result<Map> {
         match raw {
             RawMap::Whole(map) => Ok(map),
@@ -126,7 +127,6 @@ impl Reader {
         }
     }
 
-    /// The entry of a file of a metadata partition.
     pub(crate) fn metadata_entry(&self, of: u16, block: u32) -> Result<FileEntry> {
         self.entry(Addr { partition: of, block })
     }

@@ -1,23 +1,21 @@
-//! The volume recognition sequence: which standards an image says that it follows.
+//! The volume recognition sequence, which names the standards of an image.
 
 use crate::blocks::verified;
 use crate::corruption::Place;
 use crate::disk::*;
 use packfs_core::{Image, Result, range_at};
+use packfs_format::structure;
 use std::ops::Range;
 use zerocopy::IntoBytes;
 
-/// Sectors that are searched.
 const SECTORS_MAX: usize = 64;
-/// Sectors without an identifier after which the sequence is over: those between descriptors of
-/// larger blocks.
+/// Sectors without an identifier that end the sequence: more than between descriptors of larger
+/// blocks.
 const GAP_MAX: u64 = 16;
 
-/// The identifiers of a sequence.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Recognition {
     pub(crate) idents: Vec<[u8; 5]>,
-    /// End of the last descriptor.
     pub(crate) end: u64,
 }
 
@@ -46,12 +44,11 @@ impl Recognition {
         self.idents.contains(&ident)
     }
 
-    /// The version of ECMA-167 that it names.
+    /// The version of ECMA-167.
     pub(crate) fn standard(&self) -> Option<[u8; 5]> {
         [NSR03, NSR02].into_iter().find(|ident| self.has(*ident))
     }
 
-    /// The bytes that it takes.
     pub(crate) fn range(&self) -> Range<u64> {
         RECOGNITION_AT..self.end
     }
@@ -59,8 +56,8 @@ impl Recognition {
 
 const KNOWN: [[u8; 5]; 7] = [BEA01, NSR02, NSR03, TEA01, CD001, BOOT2, CDW02];
 
-/// Returns true if an image has UDF, beside ISO 9660 or alone. Where the one descriptor that says
-/// so is damaged, the others or an anchor do: an image of both formats is not to be taken for one.
+/// True if an image contains UDF, with or without ISO 9660. If the descriptor of UDF is damaged,
+/// other descriptors or an anchor decide, so that an image of both is not opened as ISO 9660.
 pub(crate) fn is_udf(image: &dyn Image) -> Result<bool> {
     let found = Recognition::read(image)?;
     if [NSR02, NSR03, BEA01, TEA01].into_iter().any(|ident| found.has(ident)) {
@@ -69,7 +66,7 @@ pub(crate) fn is_udf(image: &dyn Image) -> Result<bool> {
     Ok(found.has(CD001) && has_anchor(image)?)
 }
 
-/// Returns true if the first anchor of a disc is there.
+/// True if the first anchor exists.
 fn has_anchor(image: &dyn Image) -> Result<bool> {
     let Some(at) = RECOGNITION_SECTOR.checked_mul(256) else { return Ok(false) };
     let mut bytes = [0; 512];

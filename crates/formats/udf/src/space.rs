@@ -7,35 +7,11 @@ use crate::entry::{FileEntry, extent_addr};
 use crate::maps::{Addr, Map};
 use crate::volume::UdfVolume;
 use packfs_core::{FileType, Result, range_at};
-use packfs_format::{Claims, SpaceOwner};
+use packfs_format::{Claims, Space, SpaceOwner};
 use std::collections::HashSet;
 use std::ops::{ControlFlow, Range};
 
 impl UdfVolume {
-    /// See [`packfs_format::Volume::space`].
-    pub(crate) fn space_owners(&self) -> Result<Vec<SpaceOwner>> {
-        let mut claims = Claims::new();
-        let (blocks, len) = (&self.reader.blocks, self.reader.blocks.image.len());
-        claims.add(0..RECOGNITION_AT, "system area");
-        claims.add(self.recognition.range(), "volume recognition");
-        for &(at, ref anchor) in &self.anchors {
-            claims.add(range_at(at, blocks.block_len.into()), "anchors");
-            for range in self.sequence_ranges(anchor)? {
-                claims.add(range, "volume descriptors");
-            }
-        }
-        for range in &self.integrity.extents {
-            claims.add(range.clone(), "integrity descriptors");
-        }
-        claims.add(range_at(self.file_set_at, blocks.block_len.into()), "file set");
-        self.claim_partitions(&mut claims)?;
-        let streams = extent_addr(self.file_set.stream_directory_icb).map(|addr| (addr, true));
-        let starts = [(self.root, false)].into_iter().chain(streams).collect();
-        self.each_file(starts, &mut |entry, owner| self.claim_file(entry, owner, &mut claims))?;
-        claims.add(self.end()..len, "after the volume");
-        Ok(claims.owners(len))
-    }
-
     fn sequence_ranges(&self, anchor: &AnchorVolDescPtr) -> Result<Vec<Range<u64>>> {
         let mut ranges = Vec::new();
         for extent in [anchor.main_vol_desc_seq_ext, anchor.reserve_vol_desc_seq_ext] {
@@ -44,7 +20,7 @@ impl UdfVolume {
         Ok(ranges)
     }
 
-    /// Space bitmaps, tables of sparable partitions, and files of metadata and virtual ones.
+    /// Claims space bitmaps, tables of sparable partitions, and metadata and virtual files.
     fn claim_partitions(&self, claims: &mut Claims) -> Result<()> {
         let blocks = &self.reader.blocks;
         for partition in &self.partitions {
@@ -66,7 +42,7 @@ impl UdfVolume {
                         files.metadata_mirror_file_loc,
                         files.metadata_bitmap_file_loc,
                     ] {
-                        // One that cannot be read was told of, or is none.
+                        // An unreadable file was reported, or does not exist.
                         let Ok(entry) = self.reader.metadata_entry(*of, block.get()) else { continue };
                         claims.add(range_at(entry.place.at, blocks.block_len.into()), "inodes");
                     }
@@ -89,8 +65,8 @@ impl UdfVolume {
         Ok(())
     }
 
-    /// Calls `visit` for each file from some on, of which those of named streams are marked, once,
-    /// hidden ones among them, with the owner of its data.
+    /// Calls `visit` once for each file reachable from `left`, hidden ones included, with the owner
+    /// of its data. Pairs with true are named streams.
     pub(crate) fn each_file(
         &self,
         mut left: Vec<(Addr, bool)>,
@@ -116,6 +92,31 @@ impl UdfVolume {
     }
 }
 
+impl Space for UdfVolume {
+    fn space(&self) -> Result<Vec<SpaceOwner>> {
+        let mut claims = Claims::new();
+        let (blocks, len) = (&self.reader.blocks, self.reader.blocks.image.len());
+        claims.add(0..RECOGNITION_AT, "system area");
+        claims.add(self.recognition.range(), "volume recognition");
+        for &(at, ref anchor) in &self.anchors {
+            claims.add(range_at(at, blocks.block_len.into()), "anchors");
+            for range in self.sequence_ranges(anchor)? {
+                claims.add(range, "volume descriptors");
+            }
+        }
+        for range in &self.integrity.extents {
+            claims.add(range.clone(), "integrity descriptors");
+        }
+        claims.add(range_at(self.file_set_at, blocks.block_len.into()), "file set");
+        self.claim_partitions(&mut claims)?;
+        let streams = extent_addr(self.file_set.stream_directory_icb).map(|addr| (addr, true));
+        let starts = [(self.root, false)].into_iter().chain(streams).collect();
+        self.each_file(starts, &mut |entry, owner| self.claim_file(entry, owner, &mut claims))?;
+        claims.add(self.end()..len, "after the volume");
+        Ok(claims.owners(len))
+    }
+}
+
 fn owner_of(file_type: FileType, is_stream: bool) -> &'static str {
     match file_type {
         FileType::Directory => "directories",
@@ -125,7 +126,7 @@ fn owner_of(file_type: FileType, is_stream: bool) -> &'static str {
     }
 }
 
-/// The file that an identifier names, if it is there and no parent.
+/// Returns the file of an identifier, unless it is deleted or the parent.
 fn child(identifier: &Identifier) -> Option<Addr> {
     identifier.addr.filter(|_| !identifier.has(DELETED | PARENT))
 }

@@ -2,18 +2,17 @@
 
 use crate::corruption::Corruption;
 use crate::cs0;
-use crate::disk::{PathComponent, structure};
+use crate::disk::PathComponent;
 use crate::entry::FileEntry;
 use crate::maps::Reader;
 use packfs_core::{FileType, Result};
+use packfs_format::structure;
 
-/// Longest stored target that is read, in bytes.
 const STORED_LEN_MAX: u64 = 64 << 10;
-/// Longest target that Linux returns, in bytes.
+/// Longest target that Linux returns.
 const TARGET_LEN_MAX: usize = 4095;
 
 impl Reader {
-    /// See [`packfs_format::Volume::read_link`].
     pub(crate) fn link_target(&self, entry: FileEntry) -> Result<Vec<u8>> {
         let entry = entry.wanted(FileType::Symlink)?;
         let place = entry.place;
@@ -38,7 +37,7 @@ fn joined(mut stored: &[u8]) -> Result<Vec<u8>, &'static str> {
         let name = rest.get(..head.length_component_ident.into()).ok_or("ends within a component")?;
         stored = rest.get(name.len()..).unwrap_or_default();
         match head.component_type {
-            // A root that writer and reader would have to agree upon.
+            // A root on which writer and reader would have to agree.
             1 if !name.is_empty() => {}
             1 | 2 => target = b"/".to_vec(),
             3 => target.extend(b"../"),

@@ -3,7 +3,7 @@
 use crate::Udf;
 use packfs_core::{ErrorKind, MemoryImage, Result};
 use packfs_format::{DirCursor, Finding, Format, InodeKind, Severity, Volume};
-use packfs_testkit::assert_refused;
+use packfs_testkit::{assert_refused, read_all};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
@@ -21,24 +21,6 @@ fn image(packed: &[u8]) -> Vec<u8> {
 
 fn open(bytes: Vec<u8>) -> Result<Box<dyn Volume>> {
     Udf.open(Arc::new(MemoryImage::new("udf", bytes)))
-}
-
-/// Reads all names, targets and extents; returns the number of files.
-fn read_all(volume: &dyn Volume) -> Result<usize> {
-    let (mut left, mut count) = (vec![volume.root()], 0);
-    while let Some(id) = left.pop() {
-        count += 1;
-        match volume.inode(id)?.kind {
-            InodeKind::Directory => volume.read_dir(id, DirCursor(0), &mut |entry, _| {
-                left.push(entry.id);
-                ControlFlow::Continue(())
-            })?,
-            InodeKind::Symlink => drop(volume.read_link(id)?),
-            InodeKind::File { len } => volume.extents(id, 0..len, &mut |_| ControlFlow::Continue(()))?,
-            _ => {}
-        }
-    }
-    Ok(count)
 }
 
 fn errors(volume: &dyn Volume) -> Vec<String> {
@@ -59,7 +41,7 @@ fn images_of_every_kind_of_disc_are_read_and_without_errors() {
         let bytes = image(packed);
         let len = bytes.len() as u64;
         let volume = open(bytes).unwrap();
-        assert_eq!(read_all(&*volume).unwrap(), count);
+        assert_eq!(read_all(&*volume, 100).unwrap(), count);
         assert_eq!(errors(&*volume), [""; 0]);
         assert_eq!(volume.space().unwrap().iter().map(|owner| owner.len).sum::<u64>(), len);
     }
@@ -114,14 +96,14 @@ fn is_tagged(bytes: &[u8], at: usize) -> bool {
     has_len && crate::blocks::verified(place, &bytes[at..]).is_ok()
 }
 
-/// The first fault that checking or reading tells of an image.
+/// The first fault that checking or reading reports of an image.
 fn told(bytes: Vec<u8>) -> Option<String> {
     let volume = match open(bytes) {
         Ok(volume) => volume,
         Err(error) => return Some(error.to_string()),
     };
     let found = errors(&*volume).into_iter().next();
-    found.or_else(|| read_all(&*volume).err().map(|error| error.to_string()))
+    found.or_else(|| read_all(&*volume, 100).err().map(|error| error.to_string()))
 }
 
 /// Numbers of the inodes that are shown.
@@ -191,6 +173,22 @@ fn a_root_without_links_is_an_error() {
     let volume = open(bytes).unwrap();
     assert_refused(volume.inode(volume.root()), ErrorKind::Corrupt, "link count 0");
     assert!(errors(&*volume).iter().any(|error| error.contains("link count 0")));
+}
+
+/// Loading refuses each name that claims another type, not only the first of a file.
+#[test]
+fn every_name_of_a_file_has_to_claim_its_type() {
+    let mut bytes = image(SMALL);
+    let name = b"\x08hello.again";
+    let name_at = bytes.windows(name.len()).position(|found| found == name).unwrap();
+    // A file identifier without anything of the implementation.
+    let at = name_at - 38;
+    assert_eq!(bytes[at + 18], 0);
+    bytes[at + 18] = 2;
+    let end = at + 16 + usize::from(u16::from_le_bytes([bytes[at + 10], bytes[at + 11]]));
+    seal(&mut bytes, at, end);
+    let errors = errors(&*open(bytes).unwrap());
+    assert!(errors.iter().any(|error| error.starts_with("hello.again: is a file")), "{errors:?}");
 }
 
 #[test]

@@ -1,20 +1,21 @@
-//! The virtual allocation table of discs that are written once: the last file of the disc, which
-//! says where blocks of the virtual partition are.
+//! The virtual allocation table of write-once discs: the last file of the disc, which maps blocks
+//! of the virtual partition.
 
 use crate::corruption::Corruption;
 use crate::disk::*;
 use crate::entry::FileEntry;
 use crate::maps::{Addr, Reader};
 use packfs_core::{ErrorKind, Result, range_at, u32_of, usize_of};
+use packfs_format::structure;
 use std::ops::Range;
 
-/// Blocks at the end of an image that are searched. Linux asks for the last four; images may be
-/// filled up behind it.
+/// Number of blocks searched at the end of an image. Linux reads the last four; images may be
+/// padded.
 const SEARCHED: u64 = 512;
 
 impl Reader {
-    /// Finds the newest table of a virtual partition in another. Returns the blocks in it, and the
-    /// places of its file.
+    /// Finds the newest table of a virtual partition in partition `of`. Returns its blocks, and the
+    /// byte ranges of its file.
     pub(crate) fn virtual_table(&self, of: u16, is_old: bool) -> Result<(Vec<u32>, Vec<Range<u64>>)> {
         let last = self.blocks.count().saturating_sub(1);
         let first = last.saturating_sub(SEARCHED);
@@ -37,13 +38,15 @@ impl Reader {
         Err(Corruption::VatPlace { first, last }.into())
     }
 
-    /// The table in a file; `None` if it is another file.
+    /// Returns the table in a file; `None` if the file is not a table.
     fn table_in(&self, entry: &FileEntry, is_old: bool) -> Result<Option<Vec<u32>>> {
         let wanted = if is_old { TYPE_UNDEF } else { TYPE_VAT20 };
         if entry.head.icb_tag.file_type != wanted {
             return Ok(None);
         }
-        let (place, found, max) = (entry.place, entry.len(), self.blocks.image.len());
+        let place = entry.place;
+        let found = entry.len();
+        let max = self.blocks.image.len();
         if found > max {
             return Err(Corruption::VatLength { place, found, max }.into());
         }
@@ -59,14 +62,14 @@ impl Reader {
     }
 }
 
-/// Entries come first, before a name.
+/// Entries precede a name.
 fn old_entries(bytes: &[u8]) -> Option<&[u8]> {
     let end = bytes.len().checked_sub(size_of::<VirtualAllocationTable15>())?;
     let tail: VirtualAllocationTable15 = structure(bytes, end)?;
     tail.vat_ident.is(ID_VAT).then(|| bytes.get(..end)).flatten()
 }
 
-/// Entries follow a header, which says its length.
+/// Entries follow a header, which contains its length.
 fn new_entries(bytes: &[u8]) -> Option<&[u8]> {
     let head: VirtualAllocationTable20 = structure(bytes, 0)?;
     bytes.get(usize_of(head.length_header.get().into()).max(size_of::<VirtualAllocationTable20>())..)

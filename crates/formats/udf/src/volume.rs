@@ -7,20 +7,19 @@ use crate::maps::{Addr, Reader};
 use crate::recognition::Recognition;
 use packfs_core::{FileType, Result};
 use packfs_format::{
-    DirCursor, DirEntry, Extent, Extents, Facts, Finding, FormatInfo, Inode, InodeId, NameIndex, SpaceOwner,
+    DirCursor, DirEntry, Directories, Extent, Extents, Facts, FormatInfo, Health, Inode, InodeId, NameIndex,
     Volume,
 };
 use std::ops::{ControlFlow, Range};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Things that were met and are not shown.
+/// Things that were read and are not shown.
 #[derive(Debug, Default)]
 pub(crate) struct Seen {
     hidden: AtomicBool,
     streams: AtomicBool,
 }
 
-/// An opened UDF image.
 pub(crate) struct UdfVolume {
     pub(crate) reader: Reader,
     pub(crate) recognition: Recognition,
@@ -30,7 +29,6 @@ pub(crate) struct UdfVolume {
     pub(crate) partitions: Vec<PartitionDesc>,
     pub(crate) integrity: Integrity,
     pub(crate) file_set: FileSetDesc,
-    /// Offset of the file set descriptor.
     pub(crate) file_set_at: u64,
     pub(crate) root: Addr,
     pub(crate) warnings: Vec<String>,
@@ -43,7 +41,7 @@ impl UdfVolume {
         self.reader.entry(Addr::of(id))?.wanted(FileType::Directory)
     }
 
-    /// End of the last structure that descriptors name, in bytes.
+    /// End of the last structure that descriptors refer to, in bytes.
     pub(crate) fn end(&self) -> u64 {
         let blocks = &self.reader.blocks;
         let partitions = self.reader.maps.iter().filter_map(|map| map.blocks());
@@ -75,6 +73,55 @@ impl Volume for UdfVolume {
         Ok(inode)
     }
 
+    fn read_link(&self, id: InodeId) -> Result<Vec<u8>> {
+        self.reader.link_target(self.reader.entry(Addr::of(id))?)
+    }
+
+    fn extents(
+        &self,
+        id: InodeId,
+        range: Range<u64>,
+        visit: &mut dyn FnMut(Extent) -> ControlFlow<()>,
+    ) -> Result<()> {
+        let entry = self.reader.entry(Addr::of(id))?.wanted(FileType::File)?;
+        let end = range.end.min(entry.len());
+        if range.start >= end {
+            return Ok(());
+        }
+        let mut extents = Extents::new(range.start..end, visit);
+        let walked = self.reader.each_extent(&entry, &mut |_| {}, &mut |extent| {
+            let is_over = extent.offset >= end || extents.push(extent).is_break();
+            Ok(if is_over { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+        });
+        extents.finish(walked)
+    }
+
+    fn image_len(&self) -> Option<u64> {
+        Some(self.end().min(self.reader.blocks.image.len()))
+    }
+
+    /// Counts of the integrity descriptor, or a bound by the size.
+    fn inode_count_hint(&self) -> u64 {
+        let counts = self.integrity.counts;
+        let counts = counts
+            .map(|counts| u64::from(counts.num_files.get()).saturating_add(counts.num_dirs.get().into()));
+        counts.unwrap_or(0).min(self.reader.blocks.count())
+    }
+
+    fn made_at(&self) -> Option<i64> {
+        Some(self.primary.recording_date_and_time.time().seconds)
+    }
+
+    fn facts(&self) -> Result<Facts> {
+        Ok(self.image_facts())
+    }
+
+    fn health(&self) -> Option<&dyn Health> {
+        Some(self)
+    }
+}
+
+impl Directories for UdfVolume {
     fn lookup(&self, dir: InodeId, name: &[u8]) -> Result<Option<InodeId>> {
         self.names.find(dir, name, |put| {
             self.read_dir(dir, DirCursor(0), &mut |entry, _| {
@@ -95,7 +142,9 @@ impl Volume for UdfVolume {
         }
         Ok(())
     }
+}
 
+impl Health for UdfVolume {
     fn warnings(&self) -> Vec<String> {
         self.warnings.clone()
     }
@@ -108,57 +157,5 @@ impl Volume for UdfVolume {
         ];
         let seen = rows.iter().filter(|(seen, _)| seen.load(Ordering::Relaxed));
         seen.map(|(_, remark)| (*remark).to_owned()).collect()
-    }
-
-    fn read_link(&self, id: InodeId) -> Result<Vec<u8>> {
-        self.reader.link_target(self.reader.entry(Addr::of(id))?)
-    }
-
-    fn extents(
-        &self,
-        id: InodeId,
-        range: Range<u64>,
-        visit: &mut dyn FnMut(Extent) -> ControlFlow<()>,
-    ) -> Result<()> {
-        let entry = self.reader.entry(Addr::of(id))?.wanted(FileType::File)?;
-        let end = range.end.min(entry.len());
-        if range.start >= end {
-            return Ok(());
-        }
-        let mut extents = Extents::new(range.start..end, visit);
-        self.reader.each_extent(&entry, &mut |_| {}, &mut |extent| {
-            let is_over = extent.offset >= end || extents.push(extent).is_break();
-            Ok(if is_over { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
-        })?;
-        extents.finish();
-        Ok(())
-    }
-
-    fn image_len(&self) -> Option<u64> {
-        Some(self.end().min(self.reader.blocks.image.len()))
-    }
-
-    /// The counts of the integrity descriptor, or what there is room for.
-    fn inode_count_hint(&self) -> u64 {
-        let counts = self.integrity.counts;
-        let counts = counts
-            .map(|counts| u64::from(counts.num_files.get()).saturating_add(counts.num_dirs.get().into()));
-        counts.unwrap_or(0).min(self.reader.blocks.count())
-    }
-
-    fn made_at(&self) -> Option<i64> {
-        Some(self.primary.recording_date_and_time.time().seconds)
-    }
-
-    fn facts(&self) -> Result<Facts> {
-        Ok(self.image_facts())
-    }
-
-    fn space(&self) -> Result<Vec<SpaceOwner>> {
-        self.space_owners()
-    }
-
-    fn check(&self, found: &mut dyn FnMut(Finding)) -> Result<()> {
-        self.check_all(found)
     }
 }

@@ -1,13 +1,11 @@
-//! ACLs: from the form of XFS to the one that Linux shows.
+//! ACLs: conversion of the XFS form to the one that Linux shows.
 
-/// Tags of a named user and a named group; the entries of all others have no id.
+/// Tags of a named user and a named group; only their entries have an id.
 const USER: u32 = 0x02;
 const GROUP: u32 = 0x08;
 /// Every tag: owner, user, group of the file, group, mask, and others.
 const TAGS: [u32; 6] = [0x01, USER, 0x04, GROUP, 0x10, 0x20];
-/// Id of an entry without one.
 const NO_ID: u32 = u32::MAX;
-/// Version of the form that Linux shows.
 const VERSION: u32 = 2;
 
 /// Turns `trusted.SGI_ACL_FILE` and `trusted.SGI_ACL_DEFAULT` into the value of
@@ -18,7 +16,7 @@ pub(crate) fn shown(stored: &[u8]) -> Option<Vec<u8>> {
     let (count, entries) = stored.split_first_chunk::<4>()?;
     let (entries, rest) = entries.as_chunks::<12>();
     let count = usize::try_from(u32::from_be_bytes(*count)).ok()?;
-    // Version 4 reserves room for 25 entries.
+    // Version 4 reserves space for 25 entries.
     if count > entries.len() || !rest.is_empty() {
         return None;
     }

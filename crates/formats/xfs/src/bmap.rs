@@ -1,49 +1,48 @@
-//! Extents of a fork: in the inode, or in a tree whose root is there.
+//! Extents of a fork: in the inode, or in a tree whose root is in the inode.
 //!
 //! Invariant: offsets of extents rise, so every walk ends.
 
 use crate::block::{Block, BlockKind};
-use crate::corruption::Corruption;
-use crate::disk::{be16, be64, part};
+use crate::corruption::{Corruption, read};
+use crate::disk::{BMAP_HEADER_LEN, BMAP_HEADER_LEN_V4, BmbtRec, BmdrBlock, BtreeBlock, part};
 use crate::inode::{DiskInode, Fork, Form};
 use crate::mapping::Mapping;
 use crate::volume::XfsVolume;
 use packfs_core::{Result, usize_of};
+use packfs_format::{structure, structures};
 use std::ops::ControlFlow;
+use zerocopy::big_endian::U64;
 
-/// Bytes of an extent.
 const EXTENT_LEN: usize = 16;
-/// Bytes of a key, and of a pointer.
 const KEY_LEN: usize = 8;
-/// Bytes before the records of the root in an inode.
-const ROOT_HEADER_LEN: usize = 4;
-/// Most levels of a tree (`XFS_BTREE_MAXLEVELS`).
+const ROOT_HEADER_LEN: usize = size_of::<BmdrBlock>();
+/// `XFS_BTREE_MAXLEVELS`.
 const LEVELS_MAX: u16 = 9;
 
-/// Takes mappings in their order.
 struct Visitor<'a> {
     volume: &'a XfsVolume,
     inode: &'a DiskInode,
     fork: Fork,
-    /// The block that those before end at.
+    /// End of the previous mapping, in blocks.
     before: u64,
-    /// Those that end before it are passed over.
+    /// Mappings that end before this block are skipped.
     from: u64,
     visit: &'a mut dyn FnMut(Mapping) -> Result<ControlFlow<()>>,
 }
 
 impl Visitor<'_> {
-    fn take(&mut self, bytes: &[u8]) -> Result<ControlFlow<()>> {
-        let mapping @ Mapping { offset, start, count, .. } = Mapping::parse(bytes);
+    fn take(&mut self, record: BmbtRec) -> Result<ControlFlow<()>> {
+        let mapping @ Mapping { offset, start, count, .. } = Mapping::parse(record);
         let ino = self.inode.ino;
         let before = std::mem::replace(&mut self.before, mapping.end());
         if offset < before {
             return Err(Corruption::ExtentOrder { ino, offset, before }.into());
         }
         let is_realtime = self.fork == Fork::Data && self.inode.is_realtime;
-        let has_place = match is_realtime {
-            true => self.volume.realtime.blocks_at(start, count).is_some(),
-            false => self.volume.super_block.blocks_at(start, count).is_some(),
+        let has_place = if is_realtime {
+            self.volume.realtime.blocks_at(start, count).is_some()
+        } else {
+            self.volume.super_block.blocks_at(start, count).is_some()
         };
         if count == 0 || !has_place {
             return Err(Corruption::ExtentPlace { ino, offset, start, count }.into());
@@ -54,9 +53,8 @@ impl Visitor<'_> {
         (self.visit)(mapping)
     }
 
-    /// Takes all extents of a list.
     fn take_all(&mut self, extents: &[u8]) -> Result<ControlFlow<()>> {
-        for extent in extents.chunks_exact(EXTENT_LEN) {
+        for extent in structures(extents) {
             if self.take(extent)?.is_break() {
                 return Ok(ControlFlow::Break(()));
             }
@@ -65,35 +63,26 @@ impl Visitor<'_> {
     }
 }
 
-/// Node on the way to a leaf: its keys, its pointers, and the next of them.
+/// Inner node on the path to a leaf: its level and remaining pointers.
 struct Node {
-    block: Option<Block>,
     level: u16,
-    count: usize,
-    keys_at: usize,
-    pointers_at: usize,
-    next: usize,
+    pointers: std::vec::IntoIter<U64>,
 }
 
 impl Node {
-    fn bytes<'a>(&'a self, root: &'a [u8]) -> &'a [u8] {
-        self.block.as_ref().map_or(root, |block| &block.bytes)
-    }
-
-    fn pointer(&self, root: &[u8], index: usize) -> u64 {
-        be64(self.bytes(root), self.pointers_at.saturating_add(index.saturating_mul(KEY_LEN)))
-    }
-
-    /// Sets the next pointer to the last whose key is at most `from`.
-    fn seek(&mut self, root: &[u8], from: u64) {
-        let keys = self.keys_at;
-        let key = |index: usize| be64(self.bytes(root), keys.saturating_add(index.saturating_mul(KEY_LEN)));
-        self.next = (1..self.count).take_while(|index| key(*index) <= from).last().unwrap_or(0);
+    /// Takes `count` of the keys and pointers in `records`, which has room for `max` of each,
+    /// beginning with the last whose key is at most `from`. `None` if the records are too short.
+    fn new(level: u16, records: &[u8], (count, max): (usize, usize), from: u64) -> Option<Node> {
+        let len = count.saturating_mul(KEY_LEN);
+        let keys = structures::<U64>(part(records, 0, len)?);
+        let pointers = part(records, max.saturating_mul(KEY_LEN), len)?;
+        let passed = keys.skip(1).take_while(|key| key.get() <= from).count();
+        Some(Node { level, pointers: structures(pointers).skip(passed).collect::<Vec<_>>().into_iter() })
     }
 }
 
 impl XfsVolume {
-    /// Calls `visit` for the mappings of a fork that end behind block `from` of the file, in order.
+    /// Calls `visit` for the mappings of a fork that end after block `from` of the file, in order.
     pub(crate) fn each_mapping(
         &self,
         inode: &DiskInode,
@@ -113,14 +102,15 @@ impl XfsVolume {
         match inode.fork_form(fork) {
             Form::Extents => {
                 let len = usize_of(inode.extent_count(fork)).saturating_mul(EXTENT_LEN);
-                visitor.take_all(part(inode.fork(fork), 0, len).unwrap_or_default()).map(drop)
+                let ino = inode.ino;
+                let cut = Corruption::ShortForm { ino, what: "extents", at: len as u64 };
+                visitor.take_all(part(inode.fork(fork), 0, len).ok_or(cut)?).map(drop)
             }
             Form::Tree => self.walk_tree(&mut visitor, &mut |_| {}),
             Form::Local | Form::Device => Ok(()),
         }
     }
 
-    /// Calls `visit` for the filesystem blocks that the tree of a fork takes.
     pub(crate) fn each_tree_block(
         &self,
         inode: &DiskInode,
@@ -136,49 +126,46 @@ impl XfsVolume {
     }
 
     fn walk_tree(&self, visitor: &mut Visitor<'_>, met: &mut dyn FnMut(u64)) -> Result<()> {
-        let (inode, fork, from) = (visitor.inode, visitor.fork, visitor.from);
-        let root = inode.fork(fork);
+        let inode = visitor.inode;
+        let fork = visitor.fork;
+        let from = visitor.from;
         let mut path = vec![root_node(inode, fork, from)?];
         while let Some(node) = path.last_mut() {
-            if node.next >= node.count {
+            let level = node.level.saturating_sub(1);
+            let Some(pointer) = node.pointers.next().map(U64::get) else {
                 path.pop();
                 continue;
-            }
-            let pointer = node.pointer(root, node.next);
-            node.next = node.next.saturating_add(1);
-            let level = node.level.saturating_sub(1);
+            };
             met(pointer);
             let block = self.block(BlockKind::Map, &[(pointer, 1)], inode.ino)?;
             let count = self.tree_records(&block, level)?;
-            let header = self.map_header_len();
-            if level == 0 {
-                let records =
-                    part(&block.bytes, header, count.saturating_mul(EXTENT_LEN)).unwrap_or_default();
-                if visitor.take_all(records)?.is_break() {
-                    return Ok(());
-                }
+            let records = block.bytes.get(self.map_header_len()..).unwrap_or_default();
+            let cut = Corruption::Cut { place: block.place, at: block.bytes.len() as u64 };
+            if level > 0 {
+                path.push(Node::new(level, records, (count, self.records_max()), from).ok_or(cut)?);
                 continue;
             }
-            let pointers_at = header.saturating_add(self.records_max().saturating_mul(KEY_LEN));
-            let mut node = Node { block: Some(block), level, count, keys_at: header, pointers_at, next: 0 };
-            node.seek(root, from);
-            path.push(node);
+            let records = part(records, 0, count.saturating_mul(EXTENT_LEN)).ok_or(cut)?;
+            if visitor.take_all(records)?.is_break() {
+                return Ok(());
+            }
         }
         Ok(())
     }
 
     fn map_header_len(&self) -> usize {
-        if self.super_block.is_v5() { 72 } else { 24 }
+        if self.super_block.is_v5() { BMAP_HEADER_LEN } else { BMAP_HEADER_LEN_V4 }
     }
 
-    /// Records that fit into a block of a tree; those of nodes are as long as those of leaves.
+    /// Maximum records of a tree block; those of nodes are as long as those of leaves.
     fn records_max(&self) -> usize {
         usize_of(self.super_block.block_len).saturating_sub(self.map_header_len()) / EXTENT_LEN
     }
 
-    /// Checks the level of a block of a tree, and returns the number of its records.
+    /// Checks the level of a tree block, and returns its number of records.
     fn tree_records(&self, block: &Block, level: u16) -> Result<usize> {
-        let (found, count) = (be16(&block.bytes, 4), be16(&block.bytes, 6));
+        let head: BtreeBlock = read(&block.bytes, 0, block.place)?;
+        let (found, count) = (head.bb_level.get(), head.bb_numrecs.get());
         if found != level {
             let (found, wanted) = (found.into(), level.into());
             return Err(Corruption::Level { place: block.place, found, wanted }.into());
@@ -194,15 +181,14 @@ impl XfsVolume {
 }
 
 fn root_node(inode: &DiskInode, fork: Fork, from: u64) -> Result<Node, Corruption> {
-    let root = inode.fork(fork);
-    let (level, count) = (be16(root, 0), be16(root, 2));
-    let max = root.len().saturating_sub(ROOT_HEADER_LEN) / EXTENT_LEN;
-    if !(1..LEVELS_MAX).contains(&level) || count == 0 || usize::from(count) > max {
-        return Err(Corruption::ForkRoot { ino: inode.ino, fork: fork.word(), level, records: count });
+    let (ino, bytes) = (inode.ino, inode.fork(fork));
+    let cut = Corruption::ShortForm { ino, what: "root of a tree of extents", at: 0 };
+    let root: BmdrBlock = structure(bytes, 0).ok_or(cut)?;
+    let (level, records) = (root.bb_level.get(), root.bb_numrecs.get());
+    let max = bytes.len().saturating_sub(ROOT_HEADER_LEN) / EXTENT_LEN;
+    if !(1..LEVELS_MAX).contains(&level) || records == 0 || usize::from(records) > max {
+        return Err(Corruption::ForkRoot { ino, fork: fork.word(), level, records });
     }
-    let pointers_at = ROOT_HEADER_LEN.saturating_add(max.saturating_mul(KEY_LEN));
-    let mut node =
-        Node { block: None, level, count: count.into(), keys_at: ROOT_HEADER_LEN, pointers_at, next: 0 };
-    node.seek(root, from);
-    Ok(node)
+    let behind = bytes.get(ROOT_HEADER_LEN..).unwrap_or_default();
+    Node::new(level, behind, (records.into(), max), from).ok_or(cut)
 }

@@ -1,4 +1,4 @@
-//! Check of every structure: headers and trees of groups, and all that the root leads to.
+//! Check of every structure: headers and trees of groups, and everything reachable from the root.
 //!
 //! Invariant: ends for every image, as each inode is visited once.
 
@@ -12,7 +12,7 @@ use crate::inode::{DiskInode, Fork, Form};
 use crate::volume::XfsVolume;
 use packfs_core::{FileType, Name, Result, range_at};
 use packfs_format::check::{DataPlaces, Hierarchy, Report, Tally};
-use packfs_format::{ExtentFrom, Finding, InodeId, Volume};
+use packfs_format::{Check, ExtentFrom, Finding, InodeId, Volume};
 use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
 
@@ -20,17 +20,44 @@ struct Walk<'a, 'r> {
     volume: &'a XfsVolume,
     report: &'a mut Report<'r>,
     hierarchy: Hierarchy<u64, u64>,
-    /// Link counts of directories, and the directories found in them.
+    /// Link count, number of subdirectories, and index of each directory.
     dir_links: HashMap<u64, (u32, u32, usize)>,
-    /// Directories met.
     dir_count: usize,
     data: DataPlaces,
     missing_realtime: Tally,
 }
 
 impl XfsVolume {
-    /// Implements [`Volume::check`].
-    pub(crate) fn check_all(&self, found: &mut dyn FnMut(Finding)) -> Result<()> {
+    fn check_groups(&self, report: &mut Report<'_>) -> Result<()> {
+        for group in 0..self.super_block.ag_count {
+            // A group after the end of the image is reported once.
+            if report.is_full() || self.super_block.ag_block_at(group, 0) >= self.image.len() {
+                break;
+            }
+            let place = format!("group {group}");
+            let mut are_sound = true;
+            for header in [Header::Free, Header::Inodes, Header::List] {
+                are_sound &= report.refused(&place, self.group_header(group, header))?.is_some();
+            }
+            if are_sound {
+                report.refused(&place, self.reserved_blocks(group))?;
+            }
+            if group > 0
+                && let Some(fault) = self.copy_fault(group)?
+            {
+                report.warn(&place, format_args!("copy of the superblock: {fault}"));
+            }
+            for row in TREES.iter().filter(|_| are_sound) {
+                let walked = self.each_record(group, row, &mut |_, _| Ok(ControlFlow::Continue(())));
+                report.refused(&place, walked)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Check for XfsVolume {
+    fn check(&self, found: &mut dyn FnMut(Finding)) -> Result<()> {
         let mut report = Report::new(crate::INFO.name, found);
         if let Some(sum) = self.super_block.checksum.filter(|sum| !sum.is_right()) {
             report.error("superblock", Corruption::SuperChecksum { sum });
@@ -59,31 +86,6 @@ impl XfsVolume {
             walk.directory(index, dir)?;
         }
         walk.finish();
-        Ok(())
-    }
-
-    /// Checks headers and trees of all groups.
-    fn check_groups(&self, report: &mut Report<'_>) -> Result<()> {
-        for group in 0..self.super_block.ag_count {
-            // A group behind the end of the image is told of once.
-            if report.is_full() || self.super_block.ag_block_at(group, 0) >= self.image.len() {
-                break;
-            }
-            let place = format!("group {group}");
-            let mut are_sound = true;
-            for header in [Header::Free, Header::Inodes, Header::List] {
-                are_sound &= report.refused(&place, self.group_header(group, header))?.is_some();
-            }
-            if group > 0
-                && let Some(fault) = self.copy_fault(group)?
-            {
-                report.warn(&place, format_args!("copy of the superblock: {fault}"));
-            }
-            for row in TREES.iter().filter(|_| are_sound) {
-                let walked = self.each_record(group, row, &mut |_, _| Ok(ControlFlow::Continue(())));
-                report.refused(&place, walked)?;
-            }
-        }
         Ok(())
     }
 }
@@ -115,7 +117,7 @@ impl Walk<'_, '_> {
             return Err(error);
         }
         if self.report.refused(self.hierarchy.path(index), listed)?.is_none() {
-            // Directories may be among the names that are lost.
+            // Lost names may be directories.
             self.dir_links.remove(&dir);
             return Ok(());
         }
@@ -157,26 +159,33 @@ impl Walk<'_, '_> {
             return Ok(());
         }
         if self.hierarchy.meet_again(raw.ino, index, raw.name, self.report).is_some() {
+            if let Ok(inode) = self.volume.disk_inode(raw.ino) {
+                self.claimed_type(self.hierarchy.entry_path(index, raw.name), raw.file_type, &inode);
+            }
             return Ok(());
         }
         self.inode(index, raw.name, raw.ino, Some(raw.file_type))
     }
 
-    /// Checks an inode and all that it holds.
+    /// Every name of an inode has to say what it is, not only the first.
+    fn claimed_type(&mut self, path: impl std::fmt::Display, number: u8, inode: &DiskInode) {
+        let fault = format_args!("type {number} of its entry is not that of inode {}", inode.ino);
+        match file_type(number) {
+            _ if !self.volume.super_block.has_ftype() => {}
+            Some(found) if found == inode.file_type => {}
+            // Readers refuse a type that differs from the inode's.
+            Some(_) => self.report.error(path, fault),
+            None => self.report.warn(path, fault),
+        }
+    }
+
     fn inode(&mut self, dir: usize, name: &[u8], ino: u64, claimed: Option<u8>) -> Result<()> {
         let path = self.hierarchy.entry_path(dir, name);
         let Some(inode) = self.report.refused(&path, self.volume.disk_inode(ino))? else { return Ok(()) };
         let is_dir = inode.file_type == FileType::Directory;
         if let Some(number) = claimed {
             self.hierarchy.meet(ino, inode.links, is_dir.then_some(ino), dir, name);
-            let fault = format_args!("type {number} of its entry is not that of inode {ino}");
-            match file_type(number) {
-                _ if !self.volume.super_block.has_ftype() => {}
-                Some(found) if found == inode.file_type => {}
-                // Readers refuse a type that the inode does not have.
-                Some(_) => self.report.error(&path, fault),
-                None => self.report.warn(&path, fault),
-            }
+            self.claimed_type(&path, number, &inode);
             if is_dir && let Some(parent) = self.hierarchy.dir(dir) {
                 let links = self.dir_links.entry(parent).or_insert((0, 0, dir));
                 links.1 = links.1.saturating_add(1);
@@ -202,7 +211,7 @@ impl Walk<'_, '_> {
         Ok(())
     }
 
-    /// Checks the extents of a fork, beyond the end of the file, too.
+    /// Checks the extents of a fork, including those after the end of the file.
     fn fork(&mut self, inode: &DiskInode, fork: Fork) -> Result<()> {
         if inode.is_realtime && fork == Fork::Data && !self.volume.realtime.is_given() {
             return Ok(());
@@ -214,9 +223,10 @@ impl Walk<'_, '_> {
         })?;
         let wanted = inode.extent_count(fork);
         let is_counted = inode.fork_form(fork) == Form::Tree && !self.volume.patches.has(inode.ino);
-        match is_counted && count != wanted {
-            true => Err(Corruption::ExtentCount { ino: inode.ino, found: count, wanted }.into()),
-            false => Ok(()),
+        if is_counted && count != wanted {
+            Err(Corruption::ExtentCount { ino: inode.ino, found: count, wanted }.into())
+        } else {
+            Ok(())
         }
     }
 
@@ -250,14 +260,14 @@ impl Walk<'_, '_> {
                 self.report.error(self.hierarchy.path(index), fault);
             }
         }
-        // Shared blocks may overlap in any way.
+        // Shared blocks may overlap.
         if self.volume.super_block.ro_compat & features::REFLINK == 0 {
             self.data.note_overlaps(self.report);
         }
-        if let Some(text) =
-            self.missing_realtime.one_line("the realtime device is not given; data not checked")
-        {
-            self.report.note("image", text);
-        }
+        self.missing_realtime.note(
+            self.report,
+            "image",
+            "the realtime device is not given; data not checked",
+        );
     }
 }

@@ -5,11 +5,9 @@ use crate::inode::DiskInode;
 use crate::volume::XfsVolume;
 use packfs_core::{Result, usize_of};
 
-/// Bytes of inodes that are read at once.
 const CLUSTER_LEN: u64 = 16 << 10;
 
 impl XfsVolume {
-    /// Reads an inode.
     pub(crate) fn disk_inode(&self, ino: u64) -> Result<DiskInode> {
         let super_block = &self.super_block;
         let Some((block, slot)) = super_block.inode_at(ino) else {

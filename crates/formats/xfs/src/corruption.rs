@@ -1,17 +1,15 @@
-//! Faults of an image and their messages: place, value found, values allowed.
+//! Faults of an image and their messages: offset, value found, values allowed.
 
 use crate::disk::Checksum;
-use packfs_format::{FaultPlace, TRUNCATED, faults};
+use packfs_format::{FaultPlace, OnDisk, TRUNCATED, faults, structure};
+use zerocopy::{FromBytes, Immutable, KnownLayout, Unaligned};
 
-/// Hint for a log that cannot be replayed.
 pub(crate) const READ_WITHOUT: &str =
     "--ignore-log (or --no-journal) reads the image as it is, without the changes in the log";
-/// The same for the end of a log.
 const REST: &str =
     "--ignore-checksum replays the records before it, as Linux does; --ignore-log replays none";
 
 faults! {
-    /// Faults of an image; `found` is the value that it stores.
     pub(crate) enum Corruption in "xfs image" {}
 
     Short { len: u64, min: u64 } = "{len} bytes, at least {min} needed" => hint TRUNCATED;
@@ -30,7 +28,10 @@ faults! {
     BlockUuid { place: FaultPlace } = "{place}: belongs to a filesystem with another UUID";
     BlockOwner { place: FaultPlace, found: u64, wanted: u64 } =
         "{place}: belongs to inode {found}, {wanted} allowed";
+    Cut { place: FaultPlace, at: u64 } = "{place}: ends within the structure at byte {at} of it";
     Records { place: FaultPlace, found: u64, max: u64 } = "{place}: {found} records, 1 to {max} allowed";
+    FreeList { place: FaultPlace, first: u64, found: u64, max: u64 } =
+        "{place}: {found} blocks of the free list from {first} on, the list has room for {max}";
     Level { place: FaultPlace, found: u64, wanted: u64 } = "{place}: level {found}, {wanted} allowed";
     TreeBlock { place: FaultPlace } = "{place}: outside of its group, or a part of the tree twice";
     GroupNumber { place: FaultPlace, found: u64, wanted: u64 } = "{place}: group {found}, {wanted} allowed";
@@ -70,7 +71,7 @@ faults! {
     DirHashes { ino: u64, names: u64, entries: u64 } =
         "inode {ino}: its {names} names are not those of the {entries} entries of its hash table";
     HashOrder { place: FaultPlace, found: u32, before: u32 } =
-        "{place}: hash {found:#x} behind {before:#x}";
+        "{place}: hash {found:#x} after {before:#x}";
     DirMapped { ino: u64, max: u64 } = "inode {ino}: maps over {max} directory blocks, which is all it has";
     DirHole { ino: u64, offset: u64 } =
         "inode {ino}: directory block at {offset:#x} has a hole in it";
@@ -116,4 +117,37 @@ faults! {
     LogItem { what: &'static str, number: u64, fault: &'static str } =
         "log: change of {what} {number}: {fault}" => hint READ_WITHOUT;
     LogItemType { found: u16 } = "log: change of the unknown type {found:#x}" => hint READ_WITHOUT;
+}
+
+impl Corruption {
+    pub(crate) const fn log_record(sector: u64, fault: &'static str) -> Self {
+        Corruption::LogRecord { sector, fault }
+    }
+
+    pub(crate) const fn log_item(what: &'static str, number: u64, fault: &'static str) -> Self {
+        Corruption::LogItem { what, number, fault }
+    }
+}
+
+/// Errors: a structure that ends after `bytes`.
+pub(crate) fn read<T: OnDisk + FromBytes + KnownLayout + Immutable + Unaligned>(
+    bytes: &[u8],
+    at: usize,
+    place: FaultPlace,
+) -> Result<T, Corruption> {
+    structure(bytes, at).ok_or(Corruption::Cut { place, at: at as u64 })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::disk::BmdrBlock;
+
+    #[test]
+    fn structures_behind_the_end_are_faults() {
+        let bytes = [1, 2, 3, 4, 5, 6, 7, 8];
+        let place = FaultPlace::at("inode", 0x200);
+        let read = |at| read::<BmdrBlock>(&bytes, at, place).map(|root| root.bb_numrecs.get());
+        assert_eq!((read(4), read(5)), (Ok(0x708), Err(Corruption::Cut { place, at: 5 })));
+    }
 }

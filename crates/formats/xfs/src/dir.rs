@@ -1,6 +1,6 @@
 //! Listing and lookup.
 //!
-//! A cursor is the index of the next entry of a directory in its inode, or the place of the next
+//! A cursor is the index of the next entry for a directory in its inode, and the offset of the next
 //! entry in the data of any other.
 
 use crate::block::{Block, BlockKind};
@@ -10,21 +10,19 @@ use crate::inode::{DiskInode, Fork, Form};
 use crate::kept::Run;
 use crate::volume::XfsVolume;
 use packfs_core::{FileType, Name, Result};
-use packfs_format::{DirCursor, DirEntry, InodeId};
+use packfs_format::{DirCursor, DirEntry, Directories, InodeId};
 use std::ops::ControlFlow;
 
-/// Place of the hash table of a directory: data lies before it.
+/// Directory offset of the hash table; data precedes it (`XFS_DIR2_LEAF_OFFSET`).
 pub(crate) const LEAF_OFFSET: u64 = 32 << 30;
-/// Damaged blocks of a directory after which the rest is left out.
+/// Number of damaged blocks of a directory after which a listing ends.
 const DAMAGED_MAX: u64 = 64;
-/// Bytes of an answer about damage, about.
+/// Approximate memory of a cached error.
 const DAMAGE_LEN: usize = 256;
 
-/// Takes the blocks of a directory with their places in it.
 pub(crate) type VisitBlock<'a> = dyn FnMut(u64, &[Run]) -> Result<ControlFlow<()>> + 'a;
 
 impl XfsVolume {
-    /// Returns the inode of a directory.
     pub(crate) fn dir(&self, id: InodeId) -> Result<DiskInode> {
         let inode = self.disk_inode(id.0)?;
         match inode.file_type {
@@ -33,8 +31,6 @@ impl XfsVolume {
         }
     }
 
-    /// Calls `visit` for the directory blocks of an inode from byte `from` of the directory on, up
-    /// to byte `to`.
     pub(crate) fn each_dir_block(
         &self,
         inode: &DiskInode,
@@ -43,9 +39,9 @@ impl XfsVolume {
     ) -> Result<()> {
         let dir_len = self.super_block.dir_block_len;
         let per_block = self.super_block.blocks_per_dir_block();
-        // Runs of the directory block that is being put together, and the blocks in them.
+        // Runs of the current directory block, and the number of blocks in them.
         let (mut runs, mut filled): (Vec<Run>, u64) = (Vec::new(), 0);
-        // Blocks of directories are never shared.
+        // Directories do not share blocks.
         let left_max = self.image.len().checked_div(self.super_block.block_len).unwrap_or(0);
         let mut left = inode.blocks.min(left_max);
         let (from, _) = self.super_block.dir_block_of(self.super_block.block_of(range.start));
@@ -85,8 +81,8 @@ impl XfsVolume {
         }
     }
 
-    /// Calls `visit` for the entries of a directory from a cursor on, `.` and `..` among them if
-    /// stored. Blocks that are damaged are passed over; the first fault is the error at the end.
+    /// Calls `visit` for the entries of a directory from a cursor on, including stored `.` and
+    /// `..`. Damaged blocks are skipped; the first error is returned at the end.
     pub(crate) fn each_raw_entry(
         &self,
         inode: &DiskInode,
@@ -122,26 +118,6 @@ impl XfsVolume {
         DataBlock::new(block, offset, &self.super_block)
     }
 
-    /// Implements [`packfs_format::Volume::read_dir`].
-    pub(crate) fn each_entry(
-        &self,
-        dir: InodeId,
-        from: DirCursor,
-        visit: &mut dyn FnMut(DirEntry, DirCursor) -> ControlFlow<()>,
-    ) -> Result<()> {
-        let inode = self.dir(dir)?;
-        let mut fault = None;
-        let walked = self.each_raw_entry(&inode, from.0, &mut |raw| match self.entry(&inode, &raw) {
-            Ok(Some(entry)) => visit(entry, DirCursor(raw.next)),
-            Ok(None) => ControlFlow::Continue(()),
-            Err(error) => {
-                fault.get_or_insert(error);
-                ControlFlow::Continue(())
-            }
-        });
-        fault.map_or(walked, Err)
-    }
-
     /// Checks an entry; `None` for `.` and `..`.
     fn entry(&self, dir: &DiskInode, raw: &RawEntry<'_>) -> Result<Option<DirEntry>> {
         if is_dot(raw.name) {
@@ -154,15 +130,25 @@ impl XfsVolume {
         if self.super_block.inode_at(raw.ino).is_none() {
             return Err(Corruption::DirTarget { ino, at, target: raw.ino }.into());
         }
-        // The inode has the last word; if it is damaged, its own error follows.
+        // The inode decides; if it is damaged, its own error follows.
         let file_type = file_type(raw.file_type)
             .or_else(|| self.disk_inode(raw.ino).ok().map(|inode| inode.file_type))
             .unwrap_or(FileType::File);
         Ok(Some(DirEntry { name: raw.name.to_vec(), id: InodeId(raw.ino), file_type }))
     }
 
-    /// Implements [`packfs_format::Volume::lookup`].
-    pub(crate) fn find_entry(&self, dir: InodeId, name: &[u8]) -> Result<Option<InodeId>> {
+    fn target(&self, found: Option<InodeId>) -> Result<Option<InodeId>> {
+        match found {
+            Some(id) if self.super_block.inode_at(id.0).is_none() => {
+                Err(Corruption::InodePlace { ino: id.0 }.into())
+            }
+            found => Ok(found),
+        }
+    }
+}
+
+impl Directories for XfsVolume {
+    fn lookup(&self, dir: InodeId, name: &[u8]) -> Result<Option<InodeId>> {
         let inode = self.dir(dir)?;
         if is_dot(name) {
             return Ok(None);
@@ -186,7 +172,7 @@ impl XfsVolume {
                 ControlFlow::Continue(())
             })
         };
-        // Entries beside the damage are found; a name that is missed is an error.
+        // Entries in intact blocks are found; a missing name is an error.
         let known = self.names.find(dir, name, |put| {
             let error = list(put).err();
             self.damage.get_or(dir.0, || Ok((error, DAMAGE_LEN))).map(drop)
@@ -198,17 +184,26 @@ impl XfsVolume {
         damage.as_ref().as_ref().map_or(Ok(None), |error| Err(error.clone()))
     }
 
-    fn target(&self, found: Option<InodeId>) -> Result<Option<InodeId>> {
-        match found {
-            Some(id) if self.super_block.inode_at(id.0).is_none() => {
-                Err(Corruption::InodePlace { ino: id.0 }.into())
+    fn read_dir(
+        &self,
+        dir: InodeId,
+        from: DirCursor,
+        visit: &mut dyn FnMut(DirEntry, DirCursor) -> ControlFlow<()>,
+    ) -> Result<()> {
+        let inode = self.dir(dir)?;
+        let mut fault = None;
+        let walked = self.each_raw_entry(&inode, from.0, &mut |raw| match self.entry(&inode, &raw) {
+            Ok(Some(entry)) => visit(entry, DirCursor(raw.next)),
+            Ok(None) => ControlFlow::Continue(()),
+            Err(error) => {
+                fault.get_or_insert(error);
+                ControlFlow::Continue(())
             }
-            found => Ok(found),
-        }
+        });
+        fault.map_or(walked, Err)
     }
 }
 
-/// Returns true for the names that are no entries.
 pub(crate) fn is_dot(name: &[u8]) -> bool {
     matches!(name, b"." | b"..")
 }

@@ -1,36 +1,33 @@
-//! Entries of a directory: those in an inode, and those of a block.
+//! Entries of a directory in an inode or in a block.
 
 use crate::block::Block;
-use crate::corruption::Corruption;
-use crate::disk::{be16, be32, be64, byte, part};
+use crate::corruption::{Corruption, read};
+use crate::disk::*;
 use crate::inode::{DiskInode, Fork};
 use crate::super_block::SuperBlock;
-use packfs_core::{FileType, Result};
+use packfs_core::{FileType, Result, usize_of};
+use packfs_format::structure;
 use std::ops::ControlFlow;
+use zerocopy::big_endian::{U16, U32, U64};
 
-/// Marks free space in a block.
+/// Tag of free space in a block.
 const FREE: u16 = 0xffff;
-/// Bytes of an entry of the hash table, and of the tail behind it.
-const LEAF_LEN: usize = 8;
-/// Bytes of the shortest free space.
+const LEAF_LEN: usize = size_of::<Dir2LeafEntry>();
 const FREE_LEN_MIN: u16 = 8;
 
-/// Entry as it is stored.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RawEntry<'a> {
     pub(crate) name: &'a [u8],
     pub(crate) ino: u64,
-    /// Number of the type; 0 where there is none.
     pub(crate) file_type: u8,
-    /// Place of the entry within the directory, and that of the next.
+    /// Directory offset of the entry, and of the next.
     pub(crate) at: u64,
     pub(crate) next: u64,
 }
 
-/// Takes entries.
 pub(crate) type Visit<'a> = dyn FnMut(RawEntry<'_>) -> ControlFlow<()> + 'a;
 
-/// Returns the type that an entry's number means; `None` for none, and for an unknown one.
+/// Returns the type of an entry; `None` if it is not stored or unknown.
 pub(crate) fn file_type(number: u8) -> Option<FileType> {
     Some(match number {
         1 => FileType::File,
@@ -44,12 +41,10 @@ pub(crate) fn file_type(number: u8) -> Option<FileType> {
     })
 }
 
-/// Directory in an inode.
 pub(crate) struct ShortForm<'a> {
     bytes: &'a [u8],
     ino: u64,
     has_types: bool,
-    /// Bytes of an inode number.
     number_len: usize,
 }
 
@@ -58,35 +53,39 @@ impl<'a> ShortForm<'a> {
         let bytes = inode.fork(Fork::Data);
         let len = usize::try_from(inode.size).unwrap_or(usize::MAX).min(bytes.len());
         let bytes = bytes.get(..len).unwrap_or_default();
-        let number_len = if byte(bytes, 1) > 0 { 8 } else { 4 };
+        let number_len = if bytes.get(1).is_some_and(|long| *long > 0) { 8 } else { 4 };
         ShortForm { bytes, ino: inode.ino, has_types: super_block.has_ftype(), number_len }
     }
 
-    fn number(&self, at: usize) -> u64 {
-        match self.number_len {
-            8 => be64(self.bytes, at) & (u64::MAX >> 8),
-            _ => be32(self.bytes, at).into(),
-        }
+    fn number(&self, at: usize) -> Option<u64> {
+        Some(match self.number_len {
+            8 => structure::<U64>(self.bytes, at)?.get() & (u64::MAX >> 8),
+            _ => structure::<U32>(self.bytes, at)?.get().into(),
+        })
     }
 
-    /// Calls `visit` for the entries from index `from` on, counted from 1: places are indexes.
+    /// Returns the entry at a byte, without its offsets, and its end; `None` if it is cut off.
+    fn entry(&self, at: usize) -> Option<(RawEntry<'a>, usize)> {
+        let name_at = at.checked_add(3)?;
+        let name = part(self.bytes, name_at, (*self.bytes.get(at)?).into())?;
+        let type_at = name_at.checked_add(name.len())?;
+        let file_type = if self.has_types { *self.bytes.get(type_at)? } else { 0 };
+        let ino_at = type_at.checked_add(self.has_types.into())?;
+        let entry = RawEntry { name, ino: self.number(ino_at)?, file_type, at: 0, next: 0 };
+        Some((entry, ino_at.checked_add(self.number_len)?))
+    }
+
+    /// Calls `visit` for the entries from index `from` on, which starts at 1; indexes replace
+    /// offsets.
     pub(crate) fn each(&self, from: u64, visit: &mut Visit<'_>) -> Result<()> {
         let mut at = 2_usize.saturating_add(self.number_len);
         let fault = |at: usize| Corruption::ShortForm { ino: self.ino, what: "directory", at: at as u64 };
-        if self.bytes.len() < at {
+        let [count, ..] = part(self.bytes, 0, at).unwrap_or_default() else {
             return Err(fault(0).into());
-        }
-        for index in 1..=u64::from(byte(self.bytes, 0)) {
-            let name_len = usize::from(byte(self.bytes, at));
-            let name_at = at.saturating_add(3);
-            let type_at = name_at.saturating_add(name_len);
-            let ino_at = type_at.saturating_add(self.has_types.into());
-            let end = ino_at.saturating_add(self.number_len);
-            let name = part(self.bytes, name_at, name_len).filter(|_| end <= self.bytes.len());
-            let name = name.ok_or(fault(at))?;
-            let file_type = if self.has_types { byte(self.bytes, type_at) } else { 0 };
-            let next = index.saturating_add(1);
-            let entry = RawEntry { name, ino: self.number(ino_at), file_type, at: index, next };
+        };
+        for index in 1..=u64::from(*count) {
+            let (entry, end) = self.entry(at).ok_or(fault(at))?;
+            let entry = RawEntry { at: index, next: index.saturating_add(1), ..entry };
             if index >= from && visit(entry).is_break() {
                 break;
             }
@@ -96,10 +95,8 @@ impl<'a> ShortForm<'a> {
     }
 }
 
-/// Block of entries.
 pub(crate) struct DataBlock<'a> {
     block: &'a Block,
-    /// Place of the block within the directory.
     offset: u64,
     has_types: bool,
     start: usize,
@@ -107,34 +104,23 @@ pub(crate) struct DataBlock<'a> {
 }
 
 impl<'a> DataBlock<'a> {
-    /// Looks at the block that is at `offset` of its directory.
     pub(crate) fn new(block: &'a Block, offset: u64, super_block: &SuperBlock) -> Result<Self> {
         let bytes = &block.bytes;
-        let start = if super_block.is_v5() { 64 } else { 16 };
-        let mut end = bytes.len();
-        if has_hash_table(bytes) {
-            let count = be32(bytes, bytes.len().saturating_sub(LEAF_LEN));
-            let max = bytes.len().saturating_sub(start).saturating_sub(LEAF_LEN) / LEAF_LEN;
-            let count = usize::try_from(count).unwrap_or(usize::MAX);
-            if count > max {
-                return Err(
-                    Corruption::DirTail { place: block.place, found: count as u64, max: max as u64 }.into()
-                );
-            }
-            end = end.saturating_sub(count.saturating_add(1).saturating_mul(LEAF_LEN));
-        }
+        let start = if super_block.is_v5() { size_of::<Dir3DataHdr>() } else { size_of::<Dir2DataHdr>() };
+        let end = if has_hash_table(bytes) { hash_table(block, start)?.0 } else { bytes.len() };
         Ok(DataBlock { block, offset, has_types: super_block.has_ftype(), start, end })
     }
 
-    /// Calls `visit` for the entries whose place in the directory is at least `from`, `.` and `..`
-    /// among them.
+    /// Calls `visit` for the entries whose directory offset is at least `from`, including `.` and
+    /// `..`.
     pub(crate) fn each(&self, from: u64, visit: &mut Visit<'_>) -> Result<()> {
         let (bytes, place) = (&self.block.bytes, self.block.place);
         let mut at = self.start;
         while at < self.end {
             let here = at as u64;
-            if be16(bytes, at) == FREE {
-                let found = be16(bytes, at.saturating_add(2));
+            let unused: Dir2DataUnused = read(bytes, at, place)?;
+            if unused.freetag.get() == FREE {
+                let found = unused.length.get();
                 let next = at.saturating_add(found.into());
                 if found < FREE_LEN_MIN || !found.is_multiple_of(8) || next > self.end {
                     return Err(Corruption::DirFree { place, at: here, found }.into());
@@ -142,20 +128,21 @@ impl<'a> DataBlock<'a> {
                 at = next;
                 continue;
             }
-            let name_len = usize::from(byte(bytes, at.saturating_add(8)));
-            let type_at = at.saturating_add(9).saturating_add(name_len);
+            let head: Dir2DataEntry = read(bytes, at, place)?;
+            let name_at = at.saturating_add(size_of::<Dir2DataEntry>());
+            let type_at = name_at.saturating_add(head.namelen.into());
             let len = type_at.saturating_sub(at).saturating_add(2).saturating_add(self.has_types.into());
             let next = at.saturating_add(len.next_multiple_of(8));
-            let name = part(bytes, at.saturating_add(9), name_len).filter(|_| next <= self.end);
+            let name = part(bytes, name_at, head.namelen.into()).filter(|_| next <= self.end);
             let name = name.ok_or(Corruption::DirEntry { place, at: here })?;
-            let found = be16(bytes, next.saturating_sub(2));
+            let found = read::<U16>(bytes, next.saturating_sub(2), place)?.get();
             if usize::from(found) != at {
                 return Err(Corruption::DirTag { place, at: here, found }.into());
             }
-            let file_type = if self.has_types { byte(bytes, type_at) } else { 0 };
+            let file_type = if self.has_types { read(bytes, type_at, place)? } else { 0 };
             let entry_at = self.offset.saturating_add(here);
             let next_at = self.offset.saturating_add(next as u64);
-            let entry = RawEntry { name, ino: be64(bytes, at), file_type, at: entry_at, next: next_at };
+            let entry = RawEntry { name, ino: head.inumber.get(), file_type, at: entry_at, next: next_at };
             if entry_at >= from && visit(entry).is_break() {
                 return Ok(());
             }
@@ -165,7 +152,22 @@ impl<'a> DataBlock<'a> {
     }
 }
 
-/// Returns true for the only block of a directory, which holds its hash table, too.
+/// True for a directory of one block, which also contains the hash table.
 pub(crate) fn has_hash_table(bytes: &[u8]) -> bool {
-    matches!(be32(bytes, 0), 0x5844_4233 | 0x5844_3242)
+    let magic = structure(bytes, 0).map(U32::get);
+    matches!(magic, Some(XFS_DIR3_BLOCK_MAGIC | XFS_DIR2_BLOCK_MAGIC))
+}
+
+/// Returns the offset of the hash table at the end of such a block, at `start` or later, and its
+/// number of entries.
+pub(crate) fn hash_table(block: &Block, start: usize) -> Result<(usize, usize)> {
+    let place = block.place;
+    let tail_at = block.bytes.len().saturating_sub(size_of::<Dir2BlockTail>());
+    let count = read::<Dir2BlockTail>(&block.bytes, tail_at, place)?.count.get();
+    let count = usize_of(count.into());
+    let max = tail_at.saturating_sub(start) / LEAF_LEN;
+    match tail_at.checked_sub(count.saturating_mul(LEAF_LEN)).filter(|at| *at >= start) {
+        Some(at) => Ok((at, count)),
+        None => Err(Corruption::DirTail { place, found: count as u64, max: max as u64 }.into()),
+    }
 }

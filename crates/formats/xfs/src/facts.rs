@@ -3,7 +3,7 @@
 use crate::features;
 use crate::super_block::SuperBlock;
 use crate::volume::XfsVolume;
-use packfs_core::escaped;
+use packfs_core::{escaped, uuid_text};
 use packfs_format::{FactValue, Facts};
 
 impl XfsVolume {
@@ -42,7 +42,6 @@ impl XfsVolume {
     }
 }
 
-/// Returns the names of the features of a filesystem.
 fn feature_names(super_block: &SuperBlock) -> Vec<String> {
     let named = |rows: &[(u32, &str)], bits: u32| -> Vec<String> {
         rows.iter().filter(|(bit, _)| bits & bit != 0).map(|(_, name)| (*name).to_owned()).collect()
@@ -62,19 +61,4 @@ fn feature_names(super_block: &SuperBlock) -> Vec<String> {
         features::V4.iter().filter(|(bit, _)| bits & bit != 0).map(|(_, name)| (*name).to_owned()).collect();
     names.extend(named(&features::V4_FEATURES2, super_block.features2));
     names
-}
-
-fn uuid_text(uuid: &[u8; 16]) -> String {
-    let hex: Vec<String> = uuid.iter().map(|byte| format!("{byte:02x}")).collect();
-    let part = |range: std::ops::Range<usize>| hex.get(range).unwrap_or_default().concat();
-    [part(0..4), part(4..6), part(6..8), part(8..10), part(10..16)].join("-")
-}
-
-#[cfg(test)]
-mod tests {
-    #[test]
-    fn identifiers_have_five_parts() {
-        let uuid = std::array::from_fn(|index| index as u8);
-        assert_eq!(super::uuid_text(&uuid), "00010203-0405-0607-0809-0a0b0c0d0e0f");
-    }
 }

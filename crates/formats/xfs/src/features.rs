@@ -1,12 +1,12 @@
-//! Features: their bits, their names as `xfs_info` prints them, and those that packfs reads.
+//! Features: bits, names as `xfs_info` prints them, and support.
 
-use crate::disk::{be16, be32};
+use crate::disk::Dsb;
 use packfs_core::{Error, Result};
 
-/// Bits of version 4 that every filesystem of this century has: directories of version 2, and
-/// extents with a flag for unwritten ones.
+/// Bits that every version 4 filesystem in use has: directories of version 2, and flags for
+/// unwritten extents.
 const V4_NEEDED: u16 = 0x2000 | 0x1000;
-/// Bit of version 4 that no kernel reads: a filesystem shared by several machines.
+/// Bit of version 4: a filesystem shared by several machines, which Linux does not mount.
 const V4_SHARED: u16 = 0x0200;
 /// Bit of version 4: further bits are in `features2`.
 pub(crate) const V4_MORE: u16 = 0x8000;
@@ -22,7 +22,7 @@ pub(crate) const METADIR: u32 = 1 << 8;
 pub(crate) const ZONED: u32 = 1 << 9;
 pub(crate) const ZONE_GAPS: u32 = 1 << 10;
 
-/// Read-only feature of version 5: blocks that several files share.
+/// Read-only feature of version 5: shared blocks.
 pub(crate) const REFLINK: u32 = 1 << 2;
 
 pub(crate) const INCOMPAT: [(u32, &str); 11] = [
@@ -48,11 +48,9 @@ pub(crate) const V4: [(u16, &str); 4] =
 pub(crate) const V4_FEATURES2: [(u32, &str); 4] =
     [(0x2, "lazy-count"), (0x8, "attr2"), (0x80, "projid32bit"), (V4_FTYPE, "ftype")];
 
-/// Returns the version of a superblock.
-///
-/// Errors: `Unsupported` for versions and features that packfs does not read.
-pub(crate) fn version(bytes: &[u8]) -> Result<u16> {
-    let bits = be16(bytes, 100);
+/// Errors: `Unsupported` for unknown versions and features.
+pub(crate) fn version(raw: &Dsb) -> Result<u16> {
+    let bits = raw.sb_versionnum.get();
     let refused = |what: String| Err(Error::unsupported("xfs image", what));
     match bits & 15 {
         4 => {
@@ -64,7 +62,7 @@ pub(crate) fn version(bytes: &[u8]) -> Result<u16> {
             if bits & V4_SHARED != 0 {
                 return refused("shared by several machines (shared)".into());
             }
-            let features2 = be32(bytes, 200) | be32(bytes, 204);
+            let features2 = raw.sb_features2.get() | raw.sb_bad_features2.get();
             let known = 0x1 | 0x2 | 0x4 | 0x8 | 0x10 | 0x80 | V4_FTYPE;
             let unknown = if bits & V4_MORE == 0 { 0 } else { features2 & !known };
             match unknown {
@@ -74,7 +72,7 @@ pub(crate) fn version(bytes: &[u8]) -> Result<u16> {
         }
         5 => {
             let known = INCOMPAT.iter().fold(0, |known, (bit, _)| known | bit);
-            match be32(bytes, 216) & !known {
+            match raw.sb_features_incompat.get() & !known {
                 0 => Ok(5),
                 unknown => refused(format!("unknown incompatible features ({unknown:#x})")),
             }

@@ -1,5 +1,5 @@
-//! Changes of files in several steps that the log leaves unfinished: finished in memory, over the
-//! inodes. Linux finishes them after it replays the log.
+//! Multi-step changes of files that the log leaves unfinished: finished in memory, over the inodes.
+//! Linux finishes them after replaying the log.
 
 use crate::inode::{Fork, Form};
 use crate::log::{Exchange, Intent, Remap};
@@ -8,15 +8,14 @@ use crate::volume::XfsVolume;
 use packfs_core::Result;
 use std::ops::{ControlFlow, Range};
 
-/// Most mappings of a file that are changed.
 const MAPPINGS_MAX: usize = 1 << 20;
-/// Flags of an exchange: of attributes, of lengths, and only of what the first file has written.
+/// Flags of an exchange: of attributes, of lengths, and only of written extents of the first file.
 const OF_ATTRS: u64 = 1;
 const OF_SIZES: u64 = 1 << 1;
 const OF_WRITTEN: u64 = 1 << 2;
 
 impl XfsVolume {
-    /// Finishes changes in their order. Those that cannot be finished become warnings.
+    /// Finishes changes in order; one that cannot be finished becomes a warning.
     pub(crate) fn finish_intents(&mut self, intents: &[Intent], left_out: u64) {
         for intent in intents {
             let (inos, is_done) = match intent {
@@ -48,7 +47,7 @@ impl XfsVolume {
         }
     }
 
-    /// Returns the mappings of the data of a file; `None` if they cannot be changed.
+    /// Returns the data mappings of a file; `None` if they cannot be changed.
     fn changeable(&self, ino: u64) -> Result<Option<Vec<Mapping>>> {
         let inode = self.disk_inode(ino)?;
         if !matches!(inode.form, Form::Extents | Form::Tree) {
@@ -62,7 +61,7 @@ impl XfsVolume {
         Ok(Some(mappings).filter(|mappings| mappings.len() <= MAPPINGS_MAX))
     }
 
-    /// Maps or unmaps blocks of a file. Returns false for changes that are not supported.
+    /// Maps or unmaps blocks of a file; false for an unsupported change.
     fn finish_remap(&mut self, remap: &Remap) -> Result<bool> {
         let &Remap { ino, start, offset, count, .. } = remap;
         let has_place =
@@ -82,7 +81,7 @@ impl XfsVolume {
         Ok(true)
     }
 
-    /// Exchanges mappings of two files. Returns false for changes that are not supported.
+    /// Exchanges mappings of two files; false for an unsupported change.
     fn finish_exchange(&mut self, exchange: &Exchange) -> Result<bool> {
         let &Exchange { inos: [first, second], offsets: [from, to], count, flags, .. } = exchange;
         let kinds = [self.disk_inode(first)?, self.disk_inode(second)?].map(|inode| inode.is_realtime);
@@ -95,12 +94,11 @@ impl XfsVolume {
             return Ok(false);
         }
         let range = from..from.saturating_add(count);
-        let ranges: Vec<Range<u64>> = match flags & OF_WRITTEN != 0 {
-            true => {
-                let written = within(&a, &range).into_iter().filter(|mapping| !mapping.is_unwritten);
-                written.map(|mapping| mapping.offset..mapping.end()).collect()
-            }
-            false => vec![range],
+        let ranges: Vec<Range<u64>> = if flags & OF_WRITTEN != 0 {
+            let written = within(&a, &range).into_iter().filter(|mapping| !mapping.is_unwritten);
+            written.map(|mapping| mapping.offset..mapping.end()).collect()
+        } else {
+            vec![range]
         };
         let (mut new_a, mut new_b) = (a.clone(), b.clone());
         for range in ranges {
@@ -127,18 +125,16 @@ fn blocks_of(mappings: &[Mapping]) -> u64 {
     mappings.iter().fold(0, |sum: u64, mapping| sum.saturating_add(mapping.count))
 }
 
-/// Returns the parts of mappings within a range.
 fn within(mappings: &[Mapping], range: &Range<u64>) -> Vec<Mapping> {
     mappings.iter().filter_map(|mapping| mapping.within(range)).collect()
 }
 
-/// Returns the parts of mappings outside of a range.
 fn without(mappings: &[Mapping], range: &Range<u64>) -> Vec<Mapping> {
     let outside = [0..range.start, range.end..u64::MAX];
     mappings.iter().flat_map(|mapping| outside.iter().filter_map(|range| mapping.within(range))).collect()
 }
 
-/// Returns mappings with others, which are moved from block `from` to `to`.
+/// Adds `others`, moved from block `from` to `to`.
 fn with(mut mappings: Vec<Mapping>, others: Vec<Mapping>, from: u64, to: u64) -> Vec<Mapping> {
     mappings.extend(others.into_iter().map(|mapping| Mapping {
         offset: mapping.offset.saturating_sub(from).saturating_add(to),

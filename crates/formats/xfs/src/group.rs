@@ -1,25 +1,26 @@
 //! Allocation groups: headers, and the trees of free space, inodes, owners, and shared blocks.
 
-use crate::corruption::Corruption;
-use crate::disk::{Checksum, be16, be32, be64, part, uuid};
+use crate::corruption::{Corruption, read};
+use crate::disk::*;
 use crate::super_block::{CHECKSUM_AT, SECTOR, SuperBlock};
 use crate::volume::XfsVolume;
 use packfs_core::{Result, usize_of};
-use packfs_format::FaultPlace;
+use packfs_format::{FaultPlace, structures};
 use std::collections::HashSet;
+use std::mem::offset_of;
 use std::ops::ControlFlow;
+use zerocopy::big_endian::U32;
 
-/// Most levels of a tree of a group (`XFS_BTREE_MAXLEVELS`).
+/// `XFS_BTREE_MAXLEVELS`.
 const LEVELS_MAX: u32 = 9;
 
-/// Headers of a group: each fills a sector.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Header {
     /// Roots of the trees of free space (AGF).
     Free,
     /// Roots of the trees of inodes (AGI).
     Inodes,
-    /// Blocks that are kept for the trees (AGFL).
+    /// Blocks reserved for the trees (AGFL).
     List,
 }
 
@@ -42,23 +43,21 @@ impl Header {
 
     fn magic(self) -> (u32, &'static str) {
         match self {
-            Header::Free => (0x5841_4746, "XAGF"),
-            Header::Inodes => (0x5841_4749, "XAGI"),
-            Header::List => (0x5841_464c, "XAFL"),
+            Header::Free => (XFS_AGF_MAGIC, "XAGF"),
+            Header::Inodes => (XFS_AGI_MAGIC, "XAGI"),
+            Header::List => (XFS_AGFL_MAGIC, "XAFL"),
         }
     }
 
-    /// Returns the offsets of checksum, identifier, and number of the group.
-    fn offsets(self) -> (usize, usize, usize) {
+    fn number_at(self) -> usize {
         match self {
-            Header::Free => (216, 64, 8),
-            Header::Inodes => (312, 296, 8),
-            Header::List => (32, 8, 4),
+            Header::Free => offset_of!(Agf, agf_seqno),
+            Header::Inodes => offset_of!(Agi, agi_seqno),
+            Header::List => offset_of!(Agfl, agfl_seqno),
         }
     }
 }
 
-/// Trees of a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Tree {
     FreeByPlace,
@@ -69,114 +68,109 @@ pub(crate) enum Tree {
     Shared,
 }
 
-/// Figures of a tree.
 pub(crate) struct TreeRow {
     pub(crate) tree: Tree,
     pub(crate) word: &'static str,
-    /// Magics of versions 5 and 4.
     magics: [u32; 2],
     pub(crate) record_len: usize,
     key_len: usize,
-    /// Header with its root and its levels, and their offsets there.
+    /// Header that contains root and level, and their offsets there.
     header: Header,
     root_at: usize,
     levels_at: usize,
-    /// Bit of `ro_compat` that it needs.
+    /// Required bit of `ro_compat`.
     feature: u32,
 }
 
-/// Every tree of a group.
 pub(crate) const TREES: [TreeRow; 6] = [
     TreeRow {
         tree: Tree::FreeByPlace,
         word: "free space tree (by place)",
-        magics: [0x4142_3342, 0x4142_5442],
+        magics: [XFS_ABTB_CRC_MAGIC, XFS_ABTB_MAGIC],
         record_len: 8,
         key_len: 8,
         header: Header::Free,
-        root_at: 16,
-        levels_at: 28,
+        root_at: offset_of!(Agf, agf_bno_root),
+        levels_at: offset_of!(Agf, agf_bno_level),
         feature: 0,
     },
     TreeRow {
         tree: Tree::FreeByLength,
         word: "free space tree (by length)",
-        magics: [0x4142_3343, 0x4142_5443],
+        magics: [XFS_ABTC_CRC_MAGIC, XFS_ABTC_MAGIC],
         record_len: 8,
         key_len: 8,
         header: Header::Free,
-        root_at: 20,
-        levels_at: 32,
+        root_at: offset_of!(Agf, agf_cnt_root),
+        levels_at: offset_of!(Agf, agf_cnt_level),
         feature: 0,
     },
     TreeRow {
         tree: Tree::Inodes,
         word: "inode tree",
-        magics: [0x4941_4233, 0x4941_4254],
+        magics: [XFS_IBT_CRC_MAGIC, XFS_IBT_MAGIC],
         record_len: 16,
         key_len: 4,
         header: Header::Inodes,
-        root_at: 20,
-        levels_at: 24,
+        root_at: offset_of!(Agi, agi_root),
+        levels_at: offset_of!(Agi, agi_level),
         feature: 0,
     },
     TreeRow {
         tree: Tree::FreeInodes,
         word: "free inode tree",
-        magics: [0x4649_4233, 0x4649_4254],
+        magics: [XFS_FIBT_CRC_MAGIC, XFS_FIBT_MAGIC],
         record_len: 16,
         key_len: 4,
         header: Header::Inodes,
-        root_at: 328,
-        levels_at: 332,
+        root_at: offset_of!(Agi, agi_free_root),
+        levels_at: offset_of!(Agi, agi_free_level),
         feature: 1,
     },
     TreeRow {
         tree: Tree::Owners,
         word: "reverse mapping tree",
-        magics: [0x524d_4233, 0],
+        magics: [XFS_RMAP_CRC_MAGIC, 0],
         record_len: 24,
         key_len: 40,
         header: Header::Free,
-        root_at: 24,
-        levels_at: 36,
+        root_at: offset_of!(Agf, agf_rmap_root),
+        levels_at: offset_of!(Agf, agf_rmap_level),
         feature: 2,
     },
     TreeRow {
         tree: Tree::Shared,
         word: "reference count tree",
-        magics: [0x5233_4643, 0],
+        magics: [XFS_REFC_CRC_MAGIC, 0],
         record_len: 12,
         key_len: 4,
         header: Header::Free,
-        root_at: 88,
-        levels_at: 92,
+        root_at: offset_of!(Agf, agf_refcount_root),
+        levels_at: offset_of!(Agf, agf_refcount_level),
         feature: 4,
     },
 ];
 
-/// Takes blocks of a tree (`None`), and records.
+/// Arguments: block of a tree with `None`, or with a record.
 pub(crate) type VisitTree<'a> = dyn FnMut(u64, Option<&[u8]>) -> Result<ControlFlow<()>> + 'a;
 
-/// 64 inodes that were allocated together.
+/// 64 inodes that were allocated together (`struct xfs_inobt_rec`).
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Chunk {
-    /// Number of the first inode within the group.
     pub(crate) first: u64,
-    /// Bit of four inodes each: without a place.
+    /// One bit for four inodes that are not allocated.
     holes: u16,
-    /// Bit of an inode: not in use.
+    /// One bit for each free inode.
     free: u64,
 }
 
 impl Chunk {
-    pub(crate) fn parse(record: &[u8], super_block: &SuperBlock) -> Chunk {
-        let is_sparse = super_block.has(2);
-        let holes = if is_sparse { be16(record, 4) } else { 0 };
-        Chunk { first: be32(record, 0).into(), holes, free: be64(record, 8) }
+    pub(crate) fn parse(record: InobtRec, super_block: &SuperBlock) -> Chunk {
+        let holes = if super_block.has(2) { record.ir_holemask.get() } else { 0 };
+        Chunk { first: record.ir_startino.get().into(), holes, free: record.ir_free.get() }
     }
 
-    /// Returns the inodes that have a place, by their index, and true for those in use.
+    /// Returns the indexes of the allocated inodes, with true for those in use.
     pub(crate) fn inodes(self) -> impl Iterator<Item = (u64, bool)> {
         (0..64_u32)
             .filter(move |index| self.holes >> (index / 4) & 1 == 0)
@@ -185,7 +179,6 @@ impl Chunk {
 }
 
 impl XfsVolume {
-    /// Reads and verifies a header of a group.
     pub(crate) fn group_header(&self, group: u64, header: Header) -> Result<Vec<u8>> {
         let super_block = &self.super_block;
         let sector_at = header.sector().saturating_mul(super_block.sector_len);
@@ -197,28 +190,21 @@ impl XfsVolume {
         if header == Header::List && !is_v5 {
             return Ok(bytes);
         }
-        let ((magic, wanted), found) = (header.magic(), be32(&bytes, 0));
+        let ((magic, wanted), found) = (header.magic(), read::<U32>(&bytes, 0, place)?.get());
         if found != magic {
             return Err(Corruption::BlockMagic { place, found, wanted }.into());
         }
-        let (sum_at, uuid_at, number_at) = header.offsets();
         if is_v5 {
-            let sum = Checksum::of(&bytes, sum_at);
-            if !sum.is_right() {
-                return Err(Corruption::Checksum { place, sum }.into());
-            }
-            if uuid(&bytes, uuid_at) != super_block.meta_uuid {
-                return Err(Corruption::BlockUuid { place }.into());
-            }
+            self.verify_stamp(&bytes, place, false)?;
         }
-        let found = be32(&bytes, number_at);
+        let found = read::<U32>(&bytes, header.number_at(), place)?.get();
         if u64::from(found) != group {
             return Err(Corruption::GroupNumber { place, found: found.into(), wanted: group }.into());
         }
         Ok(bytes)
     }
 
-    /// Returns the fault of the copy of the superblock in a group. Linux does not read it to mount.
+    /// Returns the fault of the superblock copy in a group. Linux does not read it to mount.
     pub(crate) fn copy_fault(&self, group: u64) -> Result<Option<&'static str>> {
         let len = usize_of(self.super_block.sector_len);
         let (mut copy, mut first) = (vec![0; len], vec![0; len]);
@@ -228,9 +214,13 @@ impl XfsVolume {
         }
         self.image.read_exact_at(at, &mut copy)?;
         self.image.read_exact_at(0, &mut first)?;
-        // Magic, block size, length, identifier, and groups.
-        let places = [(0, 16), (32, 16), (84, 8), (124, 1)];
-        let is_same = places.iter().all(|(at, len)| part(&copy, *at, *len) == part(&first, *at, *len));
+        let place = FaultPlace::at("superblock", at);
+        let figures = |bytes| {
+            let raw: Dsb = read(bytes, 0, place)?;
+            let lens = (raw.sb_blocksize, raw.sb_dblocks, raw.sb_agblocks, raw.sb_agcount, raw.sb_agblklog);
+            Ok::<_, Corruption>((raw.sb_magicnum, raw.sb_uuid, lens))
+        };
+        let is_same = figures(&copy)? == figures(&first)?;
         let is_summed = !self.super_block.is_v5() || Checksum::of(&copy, CHECKSUM_AT).is_right();
         Ok(match (is_same, is_summed) {
             (false, _) => Some("its figures are others"),
@@ -239,13 +229,14 @@ impl XfsVolume {
         })
     }
 
-    /// Calls `visit` for the blocks and the records of a tree of a group.
     pub(crate) fn each_record(&self, group: u64, row: &TreeRow, visit: &mut VisitTree<'_>) -> Result<()> {
         if row.feature != 0 && self.super_block.ro_compat & row.feature == 0 {
             return Ok(());
         }
         let header = self.group_header(group, row.header)?;
-        let (root, levels) = (be32(&header, row.root_at), be32(&header, row.levels_at));
+        let place = FaultPlace::at(row.header.word(), self.super_block.ag_block_at(group, 0));
+        let figure = |at| Ok::<u32, Corruption>(read::<U32>(&header, at, place)?.get());
+        let (root, levels) = (figure(row.root_at)?, figure(row.levels_at)?);
         if !(1..=LEVELS_MAX).contains(&levels) {
             let place = FaultPlace::at(row.word, self.super_block.ag_block_at(group, root.into()));
             return Err(Corruption::Records { place, found: levels.into(), max: LEVELS_MAX.into() }.into());
@@ -260,8 +251,7 @@ impl XfsVolume {
             if visit(number, None)?.is_break() {
                 return Ok(());
             }
-            let bytes = self.tree_block(row, level, place)?;
-            let count = usize::from(be16(&bytes, 6));
+            let (bytes, count) = self.tree_block(row, level, place)?;
             let header_len = self.tree_header_len();
             if level == 0 {
                 let records = bytes.get(header_len..).unwrap_or_default().chunks_exact(row.record_len);
@@ -274,35 +264,32 @@ impl XfsVolume {
             }
             let max = self.pointers_max(row);
             let pointers_at = header_len.saturating_add(max.saturating_mul(row.key_len));
-            let pointers = part(&bytes, pointers_at, count.saturating_mul(4)).unwrap_or_default();
-            left.extend(
-                pointers
-                    .chunks_exact(4)
-                    .rev()
-                    .map(|pointer| (u64::from(be32(pointer, 0)), level.saturating_sub(1))),
-            );
+            let pointers = part(&bytes, pointers_at, count.saturating_mul(4));
+            let pointers = pointers.ok_or(Corruption::Cut { place, at: pointers_at as u64 })?;
+            let below =
+                structures::<U32>(pointers).map(|pointer| (pointer.get().into(), level.saturating_sub(1)));
+            let from = left.len();
+            left.extend(below);
+            left.get_mut(from..).unwrap_or_default().reverse();
         }
         Ok(())
     }
 
-    /// Reads and verifies a block of a tree.
-    fn tree_block(&self, row: &TreeRow, level: u32, place: FaultPlace) -> Result<Vec<u8>> {
+    /// Reads and verifies a tree block; returns it with its number of records.
+    fn tree_block(&self, row: &TreeRow, level: u32, place: FaultPlace) -> Result<(Vec<u8>, usize)> {
         let mut bytes = vec![0; usize_of(self.super_block.block_len)];
         self.image.read_exact_at(place.at, &mut bytes)?;
         let is_v5 = self.super_block.is_v5();
         let [v5, v4] = row.magics;
-        let found = be32(&bytes, 0);
+        let head: BtreeBlock = read(&bytes, 0, place)?;
+        let found = head.bb_magic.get();
         if found != if is_v5 { v5 } else { v4 } {
             return Err(Corruption::BlockMagic { place, found, wanted: "the magic of its tree" }.into());
         }
         if is_v5 {
-            let sum = Checksum::of(&bytes, 52);
-            if !sum.is_right() {
-                return Err(Corruption::Checksum { place, sum }.into());
-            }
-            self.verify_place(&bytes, 16, 32, place)?;
+            self.verify_stamp(&bytes, place, false)?;
         }
-        let found = u64::from(be16(&bytes, 4));
+        let found = u64::from(head.bb_level.get());
         if found != u64::from(level) {
             return Err(Corruption::Level { place, found, wanted: level.into() }.into());
         }
@@ -313,15 +300,15 @@ impl XfsVolume {
             }
             _ => self.pointers_max(row),
         };
-        let count = be16(&bytes, 6);
+        let count = head.bb_numrecs.get();
         if usize::from(count) > max {
             return Err(Corruption::Records { place, found: count.into(), max: max as u64 }.into());
         }
-        Ok(bytes)
+        Ok((bytes, count.into()))
     }
 
     fn tree_header_len(&self) -> usize {
-        if self.super_block.is_v5() { 56 } else { 16 }
+        if self.super_block.is_v5() { size_of::<BtreeShort>() } else { offset_of!(BtreeShort, bb_blkno) }
     }
 
     fn pointers_max(&self, row: &TreeRow) -> usize {
@@ -329,18 +316,23 @@ impl XfsVolume {
         room.checked_div(row.key_len.saturating_add(4)).unwrap_or(0)
     }
 
-    /// Returns the blocks of a group that are kept for its trees.
     pub(crate) fn reserved_blocks(&self, group: u64) -> Result<Vec<u64>> {
         let header = self.group_header(group, Header::Free)?;
         let list = self.group_header(group, Header::List)?;
-        let blocks = list.get(if self.super_block.is_v5() { 36 } else { 0 }..).unwrap_or_default();
-        let size = (blocks.len() / 4) as u64;
-        let (first, count) = (u64::from(be32(&header, 40)), u64::from(be32(&header, 48)).min(size));
-        let index = |step: u64| usize_of(first.saturating_add(step).checked_rem(size).unwrap_or(0));
-        Ok((0..count).map(|step| be32(blocks, index(step).saturating_mul(4)).into()).collect())
+        let blocks = list.get(if self.super_block.is_v5() { size_of::<Agfl>() } else { 0 }..);
+        let blocks: Vec<U32> = structures(blocks.unwrap_or_default()).collect();
+        let place = FaultPlace::at("AGF", self.super_block.ag_block_at(group, 0));
+        let agf: Agf = read(&header, 0, place)?;
+        let first = usize_of(agf.agf_flfirst.get().into());
+        let found = agf.agf_flcount.get().into();
+        if first >= blocks.len() || found > blocks.len() as u64 {
+            let (first, max) = (first as u64, blocks.len() as u64);
+            return Err(Corruption::FreeList { place, first, found, max }.into());
+        }
+        let ring = blocks.iter().cycle().skip(first).take(usize_of(found));
+        Ok(ring.map(|block| block.get().into()).collect())
     }
 
-    /// Calls `visit` for the chunks of inodes of a group.
     pub(crate) fn each_chunk(
         &self,
         group: u64,
@@ -348,13 +340,15 @@ impl XfsVolume {
     ) -> Result<()> {
         let Some(row) = TREES.iter().find(|row| row.tree == Tree::Inodes) else { return Ok(()) };
         self.each_record(group, row, &mut |_, record| match record {
-            Some(record) => visit(Chunk::parse(record, &self.super_block)),
+            Some(record) => {
+                let record = read(record, 0, FaultPlace::at(row.word, 0))?;
+                visit(Chunk::parse(record, &self.super_block))
+            }
             None => Ok(ControlFlow::Continue(())),
         })
     }
 }
 
-/// Returns the sectors before the first block that a group may use, in bytes.
 pub(crate) fn headers_len(super_block: &SuperBlock) -> u64 {
     super_block.sector_len.saturating_mul(4).max(4_u64.saturating_mul(SECTOR))
 }

@@ -1,32 +1,20 @@
-//! Inodes (`struct xfs_dinode`): the core, and the two forks behind it.
+//! Inodes (`struct xfs_dinode`): the core, and two forks after it.
 
 use crate::corruption::Corruption;
-use crate::disk::{Checksum, be16, be32, be64, byte, part, uuid};
+use crate::disk::*;
 use crate::super_block::SuperBlock;
 use packfs_core::{DeviceNumber, FileType, Result, Timestamp, u32_of};
+use packfs_format::structure;
+use std::mem::offset_of;
 use std::sync::Arc;
+use zerocopy::big_endian::U32;
 
-/// First bytes of an inode.
-const MAGIC: u16 = 0x494e;
-/// Offset of the checksum of version 3.
-pub(crate) const CHECKSUM_AT: usize = 100;
-/// Bytes of a core before version 3, and of version 3.
-const CORE_LEN: usize = 100;
-const CORE_LEN_V3: usize = 176;
-/// Flag: data extents are in the realtime section.
-const REALTIME: u16 = 1;
-/// Bits of the second flags: shared blocks, times of 64 bits, counts of extents of 48 bits.
-const REFLINK: u64 = 1 << 1;
-const BIGTIME: u64 = 1 << 3;
-const NREXT64: u64 = 1 << 4;
-/// Seconds before 1970 that times of 64 bits begin at.
+/// Seconds before 1970 at which 64-bit times start.
 const BIGTIME_EPOCH: i64 = 1 << 31;
 const NANOS: u32 = 1_000_000_000;
 const NANOS_LONG: u64 = NANOS as u64;
-/// Bytes of an extent in a fork.
 const EXTENT_LEN: u64 = 16;
 
-/// Form of a fork (`enum xfs_dinode_fmt`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Form {
     Device,
@@ -47,7 +35,6 @@ impl Form {
     }
 }
 
-/// One of the two forks of an inode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Fork {
     Data,
@@ -63,7 +50,6 @@ impl Fork {
     }
 }
 
-/// Inode, checked.
 #[derive(Clone, Debug)]
 pub(crate) struct DiskInode {
     pub(crate) ino: u64,
@@ -73,19 +59,18 @@ pub(crate) struct DiskInode {
     pub(crate) gid: u32,
     pub(crate) links: u32,
     pub(crate) size: u64,
-    /// Blocks of data and metadata.
     pub(crate) blocks: u64,
     pub(crate) mtime: Timestamp,
     pub(crate) has_time_fault: bool,
     pub(crate) is_realtime: bool,
-    /// Set when it may share blocks with other files, or with itself.
+    /// Set if its blocks may be shared with other files, or used several times.
     is_shared: bool,
     pub(crate) form: Form,
     pub(crate) attr_form: Form,
     extents: u64,
     attr_extents: u64,
-    /// Bytes of the cluster that it lies in, the place of its literal area there, and that of the
-    /// attribute fork, which may be the end.
+    /// Cluster that contains the inode, and offsets there of its literal area and of the attribute
+    /// fork, which may be the end.
     cluster: Arc<Vec<u8>>,
     data_at: usize,
     attr_at: usize,
@@ -93,7 +78,6 @@ pub(crate) struct DiskInode {
 }
 
 impl DiskInode {
-    /// Returns the bytes of a fork.
     pub(crate) fn fork(&self, fork: Fork) -> &[u8] {
         let range = match fork {
             Fork::Data => self.data_at..self.attr_at,
@@ -109,7 +93,6 @@ impl DiskInode {
         }
     }
 
-    /// Returns the number of extents that the inode claims for a fork.
     pub(crate) fn extent_count(&self, fork: Fork) -> u64 {
         match fork {
             Fork::Data => self.extents,
@@ -117,29 +100,27 @@ impl DiskInode {
         }
     }
 
-    /// Returns true if it has an attribute fork.
     pub(crate) fn has_attr_fork(&self) -> bool {
         self.attr_at < self.end && (self.attr_form != Form::Extents || self.attr_extents > 0)
     }
 
-    /// Returns the number of a device, as XFS stores it.
-    pub(crate) fn device(&self) -> DeviceNumber {
-        let stored = be32(self.fork(Fork::Data), 0);
-        DeviceNumber { major: stored >> 18, minor: stored & 0x3_ffff }
+    /// Returns the device number in XFS's own encoding.
+    pub(crate) fn device(&self) -> Result<DeviceNumber> {
+        let (ino, stored) = (self.ino, structure(self.fork(Fork::Data), 0));
+        let stored = stored.map(U32::get).ok_or(Corruption::ShortForm { ino, what: "device", at: 0 })?;
+        Ok(DeviceNumber { major: stored >> 18, minor: stored & 0x3_ffff })
     }
 
-    /// Parses and checks the inode at `at` of a cluster.
     pub(crate) fn parse(
         super_block: &SuperBlock,
         ino: u64,
         cluster: Arc<Vec<u8>>,
         at: usize,
     ) -> Result<DiskInode> {
-        let Some(bytes) = part(&cluster, at, super_block.inode_len) else {
-            return Err(Corruption::InodePlace { ino }.into());
-        };
-        verify(super_block, ino, bytes)?;
-        let (version, mode) = (byte(bytes, 4), be16(bytes, 2));
+        let bytes = part(&cluster, at, super_block.inode_len).ok_or(Corruption::InodePlace { ino })?;
+        let raw: Dinode = structure(bytes, 0).ok_or(Corruption::InodePlace { ino })?;
+        verify(super_block, ino, &raw, bytes)?;
+        let mode = raw.di_mode.get();
         let Some(file_type) = FileType::from_mode_bits(mode.into()) else {
             return Err(match mode {
                 0 => Corruption::InodeFree { ino },
@@ -147,38 +128,39 @@ impl DiskInode {
             }
             .into());
         };
-        let flags2 = if version == 3 { be64(bytes, 120) } else { 0 };
-        let (extents, attr_extents) = match flags2 & NREXT64 != 0 {
-            true => (be64(bytes, 24), be32(bytes, 76).into()),
-            false => (be32(bytes, 76).into(), be16(bytes, 80).into()),
+        let flags2 = raw.flags2();
+        let (extents, attr_extents) = if flags2 & XFS_DIFLAG2_NREXT64 != 0 {
+            (raw.di_big_nextents.get(), raw.di_nextents.get().into())
+        } else {
+            (raw.di_nextents.get().into(), raw.di_anextents.get().into())
         };
-        let data_at = if version == 3 { CORE_LEN_V3 } else { CORE_LEN };
-        let fork_offset = usize::from(byte(bytes, 82)).saturating_mul(8);
+        let data_at = raw.len();
+        let fork_offset = raw.fork_offset();
         let len = super_block.inode_len.saturating_sub(data_at);
         if fork_offset >= len {
             return Err(Corruption::ForkOffset { ino, found: fork_offset as u64, max: len as u64 }.into());
         }
-        let (mtime, has_time_fault) = time(be64(bytes, 40), flags2 & BIGTIME != 0);
+        let (mtime, has_time_fault) = time(raw.di_mtime.get(), flags2 & XFS_DIFLAG2_BIGTIME != 0);
         let data_at = at.saturating_add(data_at);
         let end = at.saturating_add(super_block.inode_len);
         let inode = DiskInode {
             ino,
             file_type,
             mode: mode & 0o7777,
-            uid: be32(bytes, 8),
-            gid: be32(bytes, 12),
-            links: if version == 1 { be16(bytes, 6).into() } else { be32(bytes, 16) },
-            size: be64(bytes, 56),
-            blocks: be64(bytes, 64),
+            uid: raw.di_uid.get(),
+            gid: raw.di_gid.get(),
+            links: if raw.di_version == 1 { raw.di_metatype.get().into() } else { raw.di_nlink.get() },
+            size: raw.di_size.get(),
+            blocks: raw.di_nblocks.get(),
             mtime,
             has_time_fault,
-            is_realtime: file_type == FileType::File && be16(bytes, 90) & REALTIME != 0,
-            is_shared: file_type == FileType::File && flags2 & REFLINK != 0,
-            form: fork_form(ino, byte(bytes, 5), Fork::Data)?,
+            is_realtime: file_type == FileType::File && raw.di_flags.get() & XFS_DIFLAG_REALTIME != 0,
+            is_shared: file_type == FileType::File && flags2 & XFS_DIFLAG2_REFLINK != 0,
+            form: fork_form(ino, raw.di_format, Fork::Data)?,
             attr_form: if fork_offset == 0 {
                 Form::Extents
             } else {
-                fork_form(ino, byte(bytes, 83), Fork::Attr)?
+                fork_form(ino, raw.di_aformat, Fork::Attr)?
             },
             extents,
             attr_extents: if fork_offset == 0 { 0 } else { attr_extents },
@@ -220,7 +202,8 @@ impl DiskInode {
             return Err(Corruption::InodeBlocks { ino, found: self.blocks, max: blocks_max }.into());
         }
         for fork in [Fork::Data, Fork::Attr] {
-            let (found, max) = (self.extent_count(fork), self.fork(fork).len() as u64 / EXTENT_LEN);
+            let found = self.extent_count(fork);
+            let max = self.fork(fork).len() as u64 / EXTENT_LEN;
             if self.fork_form(fork) == Form::Extents && found > max {
                 return Err(Corruption::ForkExtents { ino, fork: fork.word(), found, max }.into());
             }
@@ -229,13 +212,27 @@ impl DiskInode {
     }
 }
 
-/// Verifies magic, version, checksum, and identity of an inode.
-fn verify(super_block: &SuperBlock, ino: u64, bytes: &[u8]) -> Result<()> {
-    let found = be16(bytes, 0);
-    if found != MAGIC {
+impl Dinode {
+    pub(crate) fn len(&self) -> usize {
+        if self.di_version >= 3 { size_of::<Dinode>() } else { offset_of!(Dinode, di_crc) }
+    }
+
+    /// Length of the data fork; 0 without an attribute fork.
+    pub(crate) fn fork_offset(&self) -> usize {
+        usize::from(self.di_forkoff).saturating_mul(8)
+    }
+
+    fn flags2(&self) -> u64 {
+        if self.di_version >= 3 { self.di_flags2.get() } else { 0 }
+    }
+}
+
+fn verify(super_block: &SuperBlock, ino: u64, raw: &Dinode, bytes: &[u8]) -> Result<()> {
+    let found = raw.di_magic.get();
+    if found != XFS_DINODE_MAGIC {
         return Err(Corruption::InodeMagic { ino, found }.into());
     }
-    let version = byte(bytes, 4);
+    let version = raw.di_version;
     let is_right = if super_block.is_v5() { version == 3 } else { matches!(version, 1 | 2) };
     if !is_right {
         let wanted = if super_block.is_v5() { "3" } else { "1 and 2" };
@@ -244,15 +241,15 @@ fn verify(super_block: &SuperBlock, ino: u64, bytes: &[u8]) -> Result<()> {
     if version < 3 {
         return Ok(());
     }
-    let sum = Checksum::of(bytes, CHECKSUM_AT);
+    let sum = Checksum::of(bytes, offset_of!(Dinode, di_crc));
     if !sum.is_right() {
         return Err(Corruption::InodeChecksum { ino, sum }.into());
     }
-    let found = be64(bytes, 152);
+    let found = raw.di_ino.get();
     if found != ino {
         return Err(Corruption::InodeNumber { ino, found }.into());
     }
-    if uuid(bytes, 160) != super_block.meta_uuid {
+    if raw.di_uuid != super_block.meta_uuid {
         return Err(Corruption::InodeUuid { ino }.into());
     }
     Ok(())
@@ -262,7 +259,7 @@ fn fork_form(ino: u64, found: u8, fork: Fork) -> Result<Form, Corruption> {
     Form::of(found).ok_or(Corruption::ForkFormat { ino, fork: fork.word(), found })
 }
 
-/// Returns a time, and true if its nanoseconds are none.
+/// Returns a time, and true if its nanoseconds are invalid.
 fn time(stored: u64, is_big: bool) -> (Timestamp, bool) {
     if is_big {
         let (seconds, nanos) = (stored / NANOS_LONG, stored % NANOS_LONG);
@@ -271,9 +268,10 @@ fn time(stored: u64, is_big: bool) -> (Timestamp, bool) {
     }
     let [high, low] = [stored >> 32, stored & u64::from(u32::MAX)].map(u32_of);
     let seconds = i64::from(high.cast_signed());
-    match low < NANOS {
-        true => (Timestamp { seconds, nanos: low }, false),
-        false => (Timestamp::from_seconds(seconds), true),
+    if low < NANOS {
+        (Timestamp { seconds, nanos: low }, false)
+    } else {
+        (Timestamp::from_seconds(seconds), true)
     }
 }
 

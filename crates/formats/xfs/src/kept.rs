@@ -1,13 +1,12 @@
-//! Blocks of metadata that are kept.
+//! Cached metadata blocks.
 
 use std::sync::Arc;
 
 /// Runs of filesystem blocks: start and count.
 pub(crate) type Run = (u64, u64);
 
-/// Block of metadata in the cache.
 pub(crate) struct KeptBlock {
-    /// Its place: directory blocks may begin with the same block and go on elsewhere.
+    /// Directory blocks may start with the same block and continue elsewhere.
     pub(crate) runs: Vec<Run>,
     pub(crate) bytes: Arc<Vec<u8>>,
 }

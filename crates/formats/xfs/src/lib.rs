@@ -5,7 +5,7 @@
 //! checksums are little-endian. Source: `fs/xfs/libxfs/xfs_format.h`, `xfs_da_format.h`, and
 //! `xfs_log_format.h` of Linux. Decodes no file data, starts no thread, and opens no host file.
 #![forbid(unsafe_code)]
-// Every figure is read from an image: none is cut, and no place is taken for granted.
+// Every number is read from an image: casts are checked and access by index is avoided.
 #![cfg_attr(
     not(test),
     deny(clippy::indexing_slicing, clippy::cast_possible_truncation, clippy::arithmetic_side_effects)
@@ -50,7 +50,6 @@ use std::sync::Arc;
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Xfs;
 
-/// Identity of the format.
 static INFO: FormatInfo = FormatInfo {
     name: "xfs",
     extensions: &["xfs"],

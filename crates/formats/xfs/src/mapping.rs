@@ -1,22 +1,21 @@
-//! Mappings: extents of files, as they are stored.
+//! Mappings: stored extents of files.
 
-use crate::disk::be64;
+use crate::disk::BmbtRec;
 use std::ops::Range;
 
-/// Blocks of a file and the blocks that hold them.
+/// Blocks of a file, and the blocks where they are stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Mapping {
-    /// First block of the file.
     pub(crate) offset: u64,
-    /// First block of the filesystem, or of the realtime section.
+    /// First block in the filesystem, or in the realtime section.
     pub(crate) start: u64,
     pub(crate) count: u64,
-    /// Reserved, but never written: zeros.
+    /// Allocated but not written: zeros.
     pub(crate) is_unwritten: bool,
 }
 
 impl Mapping {
-    /// Returns the part of it within a range of blocks of the file.
+    /// Returns the intersection with a range of blocks of the file.
     pub(crate) fn within(&self, range: &Range<u64>) -> Option<Mapping> {
         let (offset, end) = (self.offset.max(range.start), self.end().min(range.end));
         let count = end.checked_sub(offset).filter(|count| *count > 0)?;
@@ -24,8 +23,8 @@ impl Mapping {
         Some(Mapping { offset, start, count, ..*self })
     }
 
-    pub(crate) fn parse(bytes: &[u8]) -> Mapping {
-        let (high, low) = (be64(bytes, 0), be64(bytes, 8));
+    pub(crate) fn parse(raw: BmbtRec) -> Mapping {
+        let (high, low) = (raw.l0.get(), raw.l1.get());
         Mapping {
             offset: (high & (u64::MAX >> 1)) >> 9,
             start: (high & 0x1ff) << 43 | low >> 21,
@@ -34,7 +33,6 @@ impl Mapping {
         }
     }
 
-    /// Returns the block of the file behind it.
     pub(crate) fn end(&self) -> u64 {
         self.offset.saturating_add(self.count)
     }
@@ -48,6 +46,6 @@ mod tests {
     fn an_extent_is_128_bits() {
         let bits = 1_u128 << 127 | 5_u128 << 73 | 0xabcde_u128 << 21 | 77;
         let mapping = Mapping { offset: 5, start: 0xabcde, count: 77, is_unwritten: true };
-        assert_eq!(Mapping::parse(&bits.to_be_bytes()), mapping);
+        assert_eq!(Mapping::parse(zerocopy::transmute!(bits.to_be_bytes())), mapping);
     }
 }

@@ -1,4 +1,4 @@
-//! Opening: superblock, devices, log, and what has to be told of them.
+//! Opening: superblock, devices, log, and warnings.
 
 use crate::corruption::Corruption;
 use crate::features;
@@ -10,17 +10,16 @@ use packfs_core::{Error, Image, Result};
 use packfs_format::{BlockCache, NameIndex, Opening};
 use std::sync::Arc;
 
-/// Bytes of clusters of inodes, and of other metadata, that are kept.
+/// Memory of the caches of inode clusters, and of other metadata.
 const CLUSTERS_BYTES: usize = 16 << 20;
 const BLOCKS_BYTES: usize = 32 << 20;
-/// Bytes of answers about damaged directories that are kept.
+/// Memory of the cache of errors of directories.
 const DAMAGE_BYTES: usize = 64 << 10;
 const NOT_REPLAYED: &str = "the log was not replayed: recent changes may be missing or half done";
 const ELSEWHERE: &str =
     "the log is on another device: changes that it may hold were not replayed; --device FILE names it";
 const NO_RECORDS: &str = "the log is zeros, though mkfs.xfs writes a record: changes may be missing";
 
-/// Opens an image.
 pub(crate) fn open(image: Arc<dyn Image>, opening: Opening) -> Result<XfsVolume> {
     let super_block = SuperBlock::read(&*image)?;
     let devices = Devices::find(&super_block, &opening)?;
@@ -70,14 +69,12 @@ pub(crate) fn open(image: Arc<dyn Image>, opening: Opening) -> Result<XfsVolume>
     Ok(volume)
 }
 
-/// Outcome of a replay.
 struct Replay {
     state: LogState,
     replayed: Option<Replayed>,
     fault: Option<Corruption>,
 }
 
-/// Finds the state of the log, and replays it.
 fn replay(
     image: &Arc<dyn Image>,
     super_block: &SuperBlock,
@@ -121,19 +118,21 @@ pub(crate) struct Devices {
 }
 
 impl Devices {
-    /// Tells the devices that were given apart: a log holds records of the filesystem.
+    /// Identifies the given devices: a log contains records of the filesystem.
     ///
-    /// Errors: `Usage` if there are more than the filesystem has.
+    /// Errors: `Usage` if more are given than the filesystem has.
     fn find(super_block: &SuperBlock, opening: &Opening) -> Result<Devices> {
         let needs_realtime = super_block.rt_blocks > 0 && super_block.rt_start == 0;
         let needs_log = super_block.log_start == 0;
         let mut devices = Devices::default();
         for device in &opening.devices {
             let is_log = needs_log && (!needs_realtime || crate::log::is_log_of(&**device, super_block)?);
-            let place = match is_log {
-                true => &mut devices.log,
-                false if needs_realtime => &mut devices.realtime,
-                false => &mut None,
+            let place = if is_log {
+                &mut devices.log
+            } else if needs_realtime {
+                &mut devices.realtime
+            } else {
+                &mut None
             };
             let is_wanted = needs_log || needs_realtime;
             if !is_wanted || place.replace(Arc::clone(device)).is_some() {

@@ -1,4 +1,4 @@
-//! Files whose mappings and lengths are others than their inodes say.
+//! Files whose mappings and lengths differ from their inodes.
 
 use crate::inode::{DiskInode, Fork};
 use crate::mapping::Mapping;
@@ -9,22 +9,18 @@ use std::collections::HashMap;
 pub(crate) struct Patches {
     mappings: HashMap<u64, Vec<Mapping>>,
     pub(crate) sizes: HashMap<u64, u64>,
-    /// Blocks that a file gained or lost.
     blocks: HashMap<u64, i64>,
 }
 
 impl Patches {
-    /// Returns true if the mappings of a file were changed.
     pub(crate) fn has(&self, ino: u64) -> bool {
         self.mappings.contains_key(&ino)
     }
 
-    /// Returns the mappings of the data of a file, if they were changed.
     pub(crate) fn mappings(&self, ino: u64, fork: Fork) -> Option<&[Mapping]> {
         self.mappings.get(&ino).filter(|_| fork == Fork::Data).map(Vec::as_slice)
     }
 
-    /// Puts changed figures into an inode.
     pub(crate) fn change(&self, inode: &mut DiskInode) {
         if let Some(size) = self.sizes.get(&inode.ino) {
             inode.size = *size;
@@ -34,7 +30,7 @@ impl Patches {
         }
     }
 
-    /// Sets the mappings of a file, which gains `more` blocks.
+    /// Replaces the mappings of a file, which gains `more` blocks.
     pub(crate) fn set(&mut self, ino: u64, mappings: Vec<Mapping>, more: i64) {
         self.mappings.insert(ino, mappings);
         let blocks = self.blocks.entry(ino).or_default();

@@ -1,26 +1,23 @@
-//! Realtime section: file data on a device of its own, or behind the rest of the filesystem.
+//! Realtime section: file data on a separate device, or after the rest of the filesystem.
 
 use crate::super_block::{SuperBlock, low_bits};
 use packfs_core::{Image, Result, usize_of};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Places of the blocks of the realtime section.
 pub(crate) struct Realtime {
     /// Offset of the first block in the data image; `None` if its device is missing.
     start: Option<u64>,
     block_len: u64,
-    /// Blocks of the section.
     blocks: u64,
-    /// Blocks of a group, and bits of a block's number in it; 0 without groups.
+    /// Blocks of a group, and bits of the block number within it; 0 without groups.
     group_blocks: u64,
     group_log: u32,
-    /// True if offsets have room for groups of a power of two.
+    /// True if groups are aligned to powers of two in offsets.
     has_gaps: bool,
 }
 
 impl Realtime {
-    /// Describes a section that begins at `start` of the data image.
     pub(crate) fn new(super_block: &SuperBlock, start: Option<u64>) -> Self {
         Realtime {
             start,
@@ -32,36 +29,34 @@ impl Realtime {
         }
     }
 
-    /// Returns true if the section can be read.
     pub(crate) fn is_given(&self) -> bool {
         self.start.is_some()
     }
 
-    /// Returns the bytes of the section.
     pub(crate) fn len(&self) -> u64 {
         let blocks = match (self.has_gaps, self.blocks.checked_div(self.group_blocks)) {
             (true, Some(groups)) => {
                 let rest = self.blocks.checked_rem(self.group_blocks).unwrap_or(0);
-                groups.checked_shl(self.group_log).unwrap_or(0).saturating_add(rest)
+                // A section that cannot be is longer than every device.
+                let group = 1_u64.checked_shl(self.group_log).unwrap_or(u64::MAX);
+                groups.saturating_mul(group).saturating_add(rest)
             }
             _ => self.blocks,
         };
         blocks.saturating_mul(self.block_len)
     }
 
-    /// Returns the offset of `count` blocks within the section; `None` if they are outside of it.
+    /// Returns the offset of `count` blocks within the section; `None` if they exceed it.
     pub(crate) fn blocks_at(&self, block: u64, count: u64) -> Option<u64> {
         let first = match self.group_blocks {
             0 => block,
             group_blocks => {
-                let (group, within) = (block >> self.group_log, block & low_bits(self.group_log));
+                let group = block >> self.group_log;
+                let within = block & low_bits(self.group_log);
                 if within.checked_add(count)? > group_blocks {
                     return None;
                 }
-                match self.has_gaps {
-                    true => block,
-                    false => group.checked_mul(group_blocks)?.checked_add(within)?,
-                }
+                if self.has_gaps { block } else { group.checked_mul(group_blocks)?.checked_add(within)? }
             }
         };
         let is_inside = self.has_gaps || first.checked_add(count)? <= self.blocks;
@@ -74,7 +69,6 @@ impl Realtime {
     }
 }
 
-/// Image with that of a realtime device behind it.
 pub(crate) struct JoinedImage {
     first: Arc<dyn Image>,
     second: Arc<dyn Image>,

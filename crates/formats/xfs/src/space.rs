@@ -1,42 +1,19 @@
-//! Owners of the bytes of an image: headers and trees of groups, and all that inodes in use hold.
+//! Owners of the bytes of an image: headers and trees of groups, and blocks of inodes in use.
 
 use crate::group::{TREES, headers_len};
 use crate::inode::{DiskInode, Fork};
 use crate::mapping::Mapping;
 use crate::volume::XfsVolume;
 use packfs_core::{ErrorKind, FileType, Result};
-use packfs_format::{SpaceOwner, space_owners};
+use packfs_format::{Space, SpaceOwner, space_owners};
 use std::ops::{ControlFlow, Range};
 
-/// Claims after which no more are made: an image may name many more than it has blocks.
+/// Limit of claims: an image may name many more than it has blocks.
 const CLAIMS_MAX: usize = 1 << 24;
 
 type Claims = Vec<(Range<u64>, &'static str)>;
 
 impl XfsVolume {
-    /// Implements [`packfs_format::Volume::space`]. Structures that are damaged claim nothing.
-    pub(crate) fn owners(&self) -> Result<Vec<SpaceOwner>> {
-        let mut claims = Claims::new();
-        for group in 0..self.super_block.ag_count {
-            let at = self.super_block.ag_block_at(group, 0);
-            if at >= self.image.len() || claims.len() >= CLAIMS_MAX {
-                break;
-            }
-            claims.push((at..at.saturating_add(self.super_block.sector_len), "superblock"));
-            let headers = at.saturating_add(headers_len(&self.super_block));
-            claims.push((at.saturating_add(self.super_block.sector_len)..headers, "group headers"));
-            self.claim_trees(group, &mut claims)?;
-            self.claim_inodes(group, &mut claims)?;
-        }
-        claims.extend(self.super_block.internal_log().map(|log| (log, "log")));
-        claims.sort_by_key(|(range, _)| range.start);
-        let end = self.super_block.len();
-        if self.image.len() > end {
-            claims.push((end..self.image.len(), "padding"));
-        }
-        Ok(space_owners(claims, self.image.len()))
-    }
-
     fn claim_trees(&self, group: u64, claims: &mut Claims) -> Result<()> {
         let block_len = self.super_block.block_len;
         let range = |block: u64| {
@@ -61,7 +38,7 @@ impl XfsVolume {
     fn claim_inodes(&self, group: u64, claims: &mut Claims) -> Result<()> {
         let inode_len = self.super_block.inode_len as u64;
         let walked = self.each_chunk(group, &mut |chunk| {
-            // Inodes lie side by side, but for holes in a chunk.
+            // Inodes are adjacent, except for holes in a chunk.
             let mut run: Option<Range<u64>> = None;
             for (number, is_used) in chunk.inodes() {
                 let ino = self.super_block.inode_of(group, number);
@@ -86,7 +63,6 @@ impl XfsVolume {
         unless_corrupt(walked).map(drop)
     }
 
-    /// Claims what an inode holds.
     fn claim_forks(&self, inode: &DiskInode, claims: &mut Claims) -> Result<()> {
         let data = match inode.file_type {
             FileType::Directory => "directories",
@@ -100,9 +76,10 @@ impl XfsVolume {
             if !(fork == Fork::Data && inode.is_realtime) {
                 self.each_mapping(inode, fork, 0, &mut |mapping| {
                     claims.extend(self.mapping_range(&mapping).map(|range| (range, owner)));
-                    Ok(match claims.len() < CLAIMS_MAX {
-                        true => ControlFlow::Continue(()),
-                        false => ControlFlow::Break(()),
+                    Ok(if claims.len() < CLAIMS_MAX {
+                        ControlFlow::Continue(())
+                    } else {
+                        ControlFlow::Break(())
                     })
                 })?;
             }
@@ -114,14 +91,38 @@ impl XfsVolume {
         Ok(())
     }
 
-    /// Returns the bytes of the image that a mapping leads to.
     pub(crate) fn mapping_range(&self, mapping: &Mapping) -> Option<Range<u64>> {
         let at = self.super_block.blocks_at(mapping.start, mapping.count)?;
         Some(at..at.saturating_add(mapping.count.saturating_mul(self.super_block.block_len)))
     }
 }
 
-/// Returns `None` for what the image does not have right.
+impl Space for XfsVolume {
+    /// Damaged structures claim nothing.
+    fn space(&self) -> Result<Vec<SpaceOwner>> {
+        let mut claims = Claims::new();
+        for group in 0..self.super_block.ag_count {
+            let at = self.super_block.ag_block_at(group, 0);
+            if at >= self.image.len() || claims.len() >= CLAIMS_MAX {
+                break;
+            }
+            claims.push((at..at.saturating_add(self.super_block.sector_len), "superblock"));
+            let headers = at.saturating_add(headers_len(&self.super_block));
+            claims.push((at.saturating_add(self.super_block.sector_len)..headers, "group headers"));
+            self.claim_trees(group, &mut claims)?;
+            self.claim_inodes(group, &mut claims)?;
+        }
+        claims.extend(self.super_block.internal_log().map(|log| (log, "log")));
+        claims.sort_by_key(|(range, _)| range.start);
+        let end = self.super_block.len();
+        if self.image.len() > end {
+            claims.push((end..self.image.len(), "padding"));
+        }
+        Ok(space_owners(claims, self.image.len()))
+    }
+}
+
+/// Converts corruption to `None`.
 fn unless_corrupt<T>(result: Result<T>) -> Result<Option<T>> {
     match result {
         Ok(value) => Ok(Some(value)),

@@ -1,13 +1,15 @@
 //! Refusals of the reader: a sound image with one bad figure each.
 
-use crate::disk::Checksum;
+use crate::disk::{Agf, Checksum, Dinode};
 use crate::inode::Fork;
 use crate::log::{Intent, LogState, Remap};
 use crate::mapping::Mapping;
 use crate::open::open;
 use crate::volume::XfsVolume;
 use packfs_core::{ErrorKind, MemoryImage, Result};
-use packfs_format::{DirCursor, InodeId, InodeKind, Opening, Severity, Volume};
+use packfs_format::{
+    Check, DirCursor, Directories, Health, InodeId, InodeKind, Opening, Severity, Space, Volume,
+};
 use packfs_testkit::assert_refused;
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -21,24 +23,8 @@ fn opened(bytes: Vec<u8>) -> Result<XfsVolume> {
     open(Arc::new(MemoryImage::new("xfs", bytes)), Opening::default())
 }
 
-/// Reads all names, targets, attributes, and extents; returns the number of names.
 fn read_all(bytes: Vec<u8>) -> Result<usize> {
-    let volume = opened(bytes)?;
-    let (mut left, mut count) = (vec![volume.root()], 0);
-    while let Some(id) = left.pop() {
-        count += 1;
-        volume.xattrs(id)?;
-        match volume.inode(id)?.kind {
-            InodeKind::Directory => volume.read_dir(id, DirCursor(0), &mut |entry, _| {
-                left.push(entry.id);
-                ControlFlow::Continue(())
-            })?,
-            InodeKind::Symlink => drop(volume.read_link(id)?),
-            InodeKind::File { len } => volume.extents(id, 0..len, &mut |_| ControlFlow::Continue(()))?,
-            _ => {}
-        }
-    }
-    Ok(count)
+    packfs_testkit::read_all(&opened(bytes)?, 100)
 }
 
 /// The image with other bytes in its superblock, whose checksum is put right.
@@ -239,23 +225,80 @@ fn hash_tables_that_do_not_hold_the_names_are_errors() {
     let log = volume.super_block.internal_log().unwrap().start as usize;
     let is_leaf = |at: &usize| matches!(V5[at + 8..at + 10], [0x3d, 0xf1 | 0xff]);
     let at = (0..log).step_by(1024).find(is_leaf).unwrap();
-    let faults = |skip: usize, byte: u8| {
-        let mut image = V5.to_vec();
-        let block = &mut image[at..at + dir_len];
-        block[skip] = byte;
-        let sum = Checksum::of(block, 12).computed;
-        block[12..16].copy_from_slice(&sum.to_le_bytes());
-        let mut faults = Vec::new();
-        let mut take = |found: packfs_format::Finding| {
-            if found.severity == Severity::Error {
-                faults.push(found.fault);
-            }
-        };
-        opened(image).unwrap().check(&mut take).unwrap();
-        faults
-    };
+    let faults = |skip: usize, byte: u8| faults_with(at, (dir_len, 12), |block| block[skip] = byte);
     assert_eq!(faults(71, V5[at + 71]), Vec::<String>::new());
     // The address of the first entry of a leaf, and its hash.
     assert!(faults(71, !V5[at + 71])[0].contains("hash table"));
     assert!(faults(64, 0xff)[0].contains("hash 0x"));
+}
+
+/// The faults that a check finds in an image with a structure of `len` bytes at `start` changed,
+/// whose checksum is at `sum_at` of it.
+fn faults_with(start: usize, (len, sum_at): (usize, usize), change: impl FnOnce(&mut [u8])) -> Vec<String> {
+    let mut image = V5.to_vec();
+    let bytes = &mut image[start..start + len];
+    change(bytes);
+    let sum = Checksum::of(bytes, sum_at).computed;
+    bytes[sum_at..sum_at + 4].copy_from_slice(&sum.to_le_bytes());
+    let mut faults = Vec::new();
+    let mut take = |found: packfs_format::Finding| {
+        if found.severity == Severity::Error {
+            faults.push(found.fault);
+        }
+    };
+    opened(image).unwrap().check(&mut take).unwrap();
+    faults
+}
+
+/// Loading refuses each name that claims another type, not only the first of an inode.
+#[test]
+fn every_name_of_an_inode_has_to_claim_its_type() {
+    let (name, len) = (b"a name that is a little longer 9", 4096);
+    let name_in = |block: &[u8]| block.windows(name.len()).position(|found| found == name);
+    let is_block = |at: &usize| V5[*at..].starts_with(b"XDB3") && name_in(&V5[*at..at + len]).is_some();
+    let start = (0..V5.len()).step_by(len).find(is_block).unwrap();
+    let type_at = name_in(&V5[start..start + len]).unwrap() + name.len();
+    let faults = faults_with(start, (len, 4), |block| block[type_at] = 2);
+    assert!(faults.iter().any(|fault| fault.starts_with("type 2 of its entry")), "{faults:?}");
+}
+
+/// A list of more blocks than it has room for, or from an address outside of it, was cut without a
+/// word.
+#[test]
+fn a_free_list_longer_than_its_room_is_an_error() {
+    let agf = (SECTOR, std::mem::offset_of!(Agf, agf_crc));
+    let with = |at: usize| faults_with(SECTOR, agf, |agf| agf[at..at + 4].fill(0x7f));
+    assert_eq!(faults_with(SECTOR, agf, |_| ()), Vec::<String>::new());
+    for at in [std::mem::offset_of!(Agf, agf_flcount), std::mem::offset_of!(Agf, agf_flfirst)] {
+        assert!(with(at)[0].contains("blocks of the free list"), "{:?}", with(at));
+    }
+}
+
+/// Attributes that end after the inode were read as far as it goes, so that some were lost.
+#[test]
+fn attributes_longer_than_their_fork_are_an_error() {
+    let volume = opened(V5.to_vec()).unwrap();
+    let (mut left, mut found) = (vec![volume.root()], None);
+    while let Some(id) = left.pop() {
+        let inode = volume.disk_inode(id.0).unwrap();
+        if inode.attr_form == crate::inode::Form::Local && inode.has_attr_fork() {
+            found = Some(id.0);
+        }
+        if matches!(volume.inode(id).unwrap().kind, InodeKind::Directory) {
+            let visit = &mut |entry: packfs_format::DirEntry, _| {
+                left.push(entry.id);
+                ControlFlow::Continue(())
+            };
+            volume.read_dir(id, DirCursor(0), visit).unwrap();
+        }
+    }
+    let ino = found.expect("an inode with attributes in it");
+    let (block, slot) = volume.super_block.inode_at(ino).unwrap();
+    let start = volume.super_block.blocks_at(block, 1).unwrap() as usize + slot as usize * 512;
+    let dinode = (512, std::mem::offset_of!(Dinode, di_crc));
+    let faults = faults_with(start, dinode, |inode| {
+        let fork = 176 + usize::from(inode[std::mem::offset_of!(Dinode, di_forkoff)]) * 8;
+        inode[fork..fork + 2].copy_from_slice(&[2, 0]);
+    });
+    assert!(faults[0].contains("attributes in the inode"), "{faults:?}");
 }

@@ -10,38 +10,34 @@ use crate::realtime::Realtime;
 use crate::super_block::{SECTOR, SuperBlock};
 use packfs_core::{Error, FileType, Image, Meta, Owner, Result, Xattrs};
 use packfs_format::{
-    BlockCache, DirCursor, DirEntry, Extent, ExtentFrom, Extents, Facts, Finding, FormatInfo, Inode, InodeId,
-    InodeKind, NameIndex, SpaceOwner, Volume,
+    BlockCache, Extent, Extents, Facts, FormatInfo, Health, Inode, InodeId, InodeKind, NameIndex, Volume,
 };
 use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
 
-/// An opened XFS image.
 pub(crate) struct XfsVolume {
     /// The filesystem with the changes of its log.
     pub(crate) image: Arc<dyn Image>,
-    /// The image with file data, if that is another one: with the changes of the log, and with the
-    /// realtime device behind it, if that was given.
+    /// Image with file data if it differs: with the changes of the log, followed by the given
+    /// realtime device.
     pub(crate) data_image: Option<Arc<dyn Image>>,
     pub(crate) super_block: SuperBlock,
     pub(crate) realtime: Realtime,
-    /// Clusters of inodes, by their offset.
     pub(crate) clusters: BlockCache<Vec<u8>>,
-    /// Other metadata that was verified.
+    /// Other verified metadata.
     pub(crate) blocks: BlockCache<KeptBlock>,
     pub(crate) names: NameIndex,
-    /// Errors of directories that were searched.
+    /// Errors of directories in which a name was not found.
     pub(crate) damage: BlockCache<Option<Error>>,
     pub(crate) warnings: Vec<String>,
     pub(crate) log: LogState,
-    /// Fault of records that the replay left out.
+    /// Fault of records that the replay skipped.
     pub(crate) log_fault: Option<Corruption>,
     pub(crate) notes: Notes,
     pub(crate) patches: Patches,
 }
 
 impl XfsVolume {
-    /// Returns the inode of a regular file.
     fn file(&self, id: InodeId) -> Result<DiskInode> {
         let inode = self.disk_inode(id.0)?;
         match inode.file_type {
@@ -50,35 +46,36 @@ impl XfsVolume {
         }
     }
 
-    /// Returns the source of an extent, and the bytes of it that the image has.
-    fn stored(&self, inode: &DiskInode, mapping: &Mapping, range: &Range<u64>) -> Result<(ExtentFrom, u64)> {
-        let (ino, start, count) = (inode.ino, mapping.start, mapping.count);
+    /// Returns the offset of an extent, and the number of its bytes within the image.
+    fn stored(&self, inode: &DiskInode, mapping: &Mapping, range: &Range<u64>) -> Result<(u64, u64)> {
+        let ino = inode.ino;
+        let start = mapping.start;
+        let count = mapping.count;
         if inode.is_realtime && !self.realtime.is_given() {
             let message =
                 format!("inode {ino}: its data is on the realtime device of the image, which is not given");
             return Err(Error::failed(message).hint("--device FILE gives it"));
         }
-        let at = match inode.is_realtime {
-            true => self.realtime.data_at(start, count),
-            false => self.super_block.blocks_at(start, count),
+        let at = if inode.is_realtime {
+            self.realtime.data_at(start, count)
+        } else {
+            self.super_block.blocks_at(start, count)
         };
         let Some(at) = at else {
             return Err(Corruption::ExtentPlace { ino, offset: range.start, start, count }.into());
         };
-        // The realtime device lies behind the image.
+        // The realtime device follows the image.
         let len = match &self.data_image {
             Some(image) if inode.is_realtime => image.len(),
             _ => self.image.len(),
         };
-        Ok((ExtentFrom::Stored(at), len.saturating_sub(at).min(packfs_core::len_of(range))))
+        Ok((at, len.saturating_sub(at).min(packfs_core::len_of(range))))
     }
 
     fn each_extent(&self, inode: &DiskInode, mut extents: Extents<'_>) -> Result<()> {
         let block_len = self.super_block.block_len;
         let range = extents.range();
         let end = range.end.min(inode.size);
-        let mut at = range.start;
-        let mut is_over = false;
         let first = self.super_block.block_of(range.start);
         let walked = self.each_mapping(inode, Fork::Data, first, &mut |mapping| {
             let start = mapping.offset.saturating_mul(block_len);
@@ -86,43 +83,24 @@ impl XfsVolume {
             if start >= end || start >= stop {
                 return Ok(ControlFlow::Break(()));
             }
-            let mut flow = hole(&mut extents, at..start);
-            let covered = start..stop;
-            let (from, len) = match mapping.is_unwritten {
-                true => (ExtentFrom::Hole, packfs_core::len_of(&covered)),
-                false => self.stored(inode, &mapping, &covered)?,
-            };
-            if flow.is_continue() && len > 0 {
-                flow = extents.push(Extent { offset: start, len, from });
+            let filled = extents.fill_to(start);
+            if filled.is_break() || mapping.is_unwritten {
+                return Ok(if filled.is_break() { filled } else { extents.hole(start..stop) });
             }
-            at = start.saturating_add(len).max(at);
-            is_over = flow.is_break();
-            if at < stop && !is_over {
-                let (ino, place) = (inode.ino, if let ExtentFrom::Stored(at) = from { at } else { 0 });
-                let place = place.saturating_add(len);
-                let fault = Corruption::ExtentBehind { ino, offset: at, at: place, len: self.image.len() };
+            let (at, len) = self.stored(inode, &mapping, &(start..stop))?;
+            let there = start.saturating_add(len);
+            let flow = extents.stored(start..there, at);
+            if there < stop && flow.is_continue() {
+                let (ino, place) = (inode.ino, at.saturating_add(len));
+                let fault = Corruption::ExtentBehind { ino, offset: there, at: place, len: self.image.len() };
                 return Err(fault.into());
             }
             Ok(flow)
         });
-        if walked.is_err() {
-            // Data before the fault is handed out.
-            extents.finish();
-            return walked;
+        if walked.is_ok() {
+            let _ = extents.fill_to(end);
         }
-        if !is_over {
-            let _ = hole(&mut extents, at..end);
-        }
-        extents.finish();
-        Ok(())
-    }
-}
-
-/// Hands out a hole, if there is one.
-fn hole(extents: &mut Extents<'_>, range: Range<u64>) -> ControlFlow<()> {
-    match packfs_core::len_of(&range) {
-        0 => ControlFlow::Continue(()),
-        len => extents.push(Extent { offset: range.start, len, from: ExtentFrom::Hole }),
+        extents.finish(walked)
     }
 }
 
@@ -141,8 +119,8 @@ impl Volume for XfsVolume {
             FileType::Directory => InodeKind::Directory,
             FileType::File => InodeKind::File { len: inode.size },
             FileType::Symlink => InodeKind::Symlink,
-            FileType::BlockDevice => InodeKind::BlockDevice(inode.device()),
-            FileType::CharDevice => InodeKind::CharDevice(inode.device()),
+            FileType::BlockDevice => InodeKind::BlockDevice(inode.device()?),
+            FileType::CharDevice => InodeKind::CharDevice(inode.device()?),
             FileType::Fifo => InodeKind::Fifo,
             FileType::Socket => InodeKind::Socket,
         };
@@ -156,30 +134,6 @@ impl Volume for XfsVolume {
             has_xattrs: self.has_attrs(&inode)?,
             sectors: inode.blocks.saturating_mul(self.super_block.block_len / SECTOR),
         })
-    }
-
-    fn lookup(&self, dir: InodeId, name: &[u8]) -> Result<Option<InodeId>> {
-        self.find_entry(dir, name)
-    }
-
-    fn read_dir(
-        &self,
-        dir: InodeId,
-        from: DirCursor,
-        visit: &mut dyn FnMut(DirEntry, DirCursor) -> ControlFlow<()>,
-    ) -> Result<()> {
-        self.each_entry(dir, from, visit)
-    }
-
-    /// Linux refuses an image with a wrong checksum or without its log.
-    fn fault(&self) -> Option<Error> {
-        let sum = self.super_block.checksum.filter(|sum| !sum.is_right());
-        let sum = sum.map(|sum| Error::from(Corruption::SuperChecksum { sum }));
-        sum.map(|error| error.hint("--ignore-checksum reads it anyway")).or(self.log_fault.map(Error::from))
-    }
-
-    fn warnings(&self) -> Vec<String> {
-        self.warnings.clone()
     }
 
     fn read_link(&self, id: InodeId) -> Result<Vec<u8>> {
@@ -224,11 +178,20 @@ impl Volume for XfsVolume {
         Ok(self.describe())
     }
 
-    fn space(&self) -> Result<Vec<SpaceOwner>> {
-        self.owners()
+    fn health(&self) -> Option<&dyn Health> {
+        Some(self)
+    }
+}
+
+impl Health for XfsVolume {
+    /// Linux refuses an image with a wrong checksum or without its log.
+    fn fault(&self) -> Option<Error> {
+        let sum = self.super_block.checksum.filter(|sum| !sum.is_right());
+        let sum = sum.map(|sum| Error::from(Corruption::SuperChecksum { sum }));
+        sum.map(|error| error.hint("--ignore-checksum reads it anyway")).or(self.log_fault.map(Error::from))
     }
 
-    fn check(&self, found: &mut dyn FnMut(Finding)) -> Result<()> {
-        self.check_all(found)
+    fn warnings(&self) -> Vec<String> {
+        self.warnings.clone()
     }
 }

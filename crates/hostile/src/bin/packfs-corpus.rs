@@ -1,5 +1,5 @@
 //! Writes the corpus of a property into a folder, for whatever fuzzes it:
-//! `packfs-corpus PROPERTY FOLDER`.
+//! `packfs-corpus PROPERTY FOLDER`. The words that inputs are told by go into `FOLDER.dict`.
 #![forbid(unsafe_code)]
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a program of developers")]
 
@@ -36,5 +36,16 @@ fn write(name: &str, folder: &Path) -> Result<usize, Box<dyn std::error::Error>>
     for (number, input) in inputs.iter().enumerate() {
         std::fs::write(folder.join(format!("base-{number:03}")), &input.bytes)?;
     }
+    std::fs::write(folder.with_extension("dict"), dictionary())?;
     Ok(inputs.len())
+}
+
+/// Words of libFuzzer's dictionary: the magics of all formats, and `fuzz/images.dict`.
+fn dictionary() -> String {
+    let magics = packfs::formats::all().iter().flat_map(|format| format.info().magics);
+    let words = magics.map(|magic| {
+        let bytes: String = magic.bytes.iter().map(|byte| format!("\\x{byte:02x}")).collect();
+        format!("\"{bytes}\"\n")
+    });
+    include_str!("../../../../fuzz/images.dict").chars().chain(words.collect::<String>().chars()).collect()
 }

@@ -7,7 +7,7 @@
 #![forbid(unsafe_code)]
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a program of developers")]
 
-use packfs_hostile::session::{KINDS, Session};
+use packfs_hostile::session::{Session, kinds};
 use packfs_hostile::tally::{Ending, Found, Tally};
 use packfs_hostile::{Class, Sandpit, Verdict};
 use serde::{Deserialize, Serialize};
@@ -70,9 +70,10 @@ struct Asked {
 impl Asked {
     fn read() -> Result<Asked, Failure> {
         let mut words = std::env::args().skip(1);
-        let format = words.next().ok_or_else(|| format!("which of {}?", KINDS.join(", ")))?;
-        if !KINDS.contains(&&*format) {
-            return Err(format!("{format:?}: {} are allowed", KINDS.join(", ")).into());
+        let kinds = kinds();
+        let format = words.next().ok_or_else(|| format!("which of {}?", kinds.join(", ")))?;
+        if !kinds.contains(&&*format) {
+            return Err(format!("{format:?}: {} are allowed", kinds.join(", ")).into());
         }
         let mut asked = Asked {
             format,
@@ -108,6 +109,10 @@ impl Asked {
 
 /// Runs all cases; returns true if nothing was found.
 fn run() -> Result<bool, Failure> {
+    if std::env::args().nth(1).is_some_and(|word| word == "kinds") {
+        println!("{}", kinds().join("\n"));
+        return Ok(true);
+    }
     let asked = Asked::read()?;
     if let Some(from) = asked.worker {
         work(&asked, from)?;

@@ -1,6 +1,6 @@
 //! Disks as the programs of virtual machines store them, and a volume of LVM2, byte for byte.
 
-use crate::fields::disks::repair;
+use crate::sums::repair_disk as repair;
 
 const SECTOR: usize = 512;
 

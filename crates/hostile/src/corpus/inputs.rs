@@ -4,7 +4,7 @@ use super::{Base, images, integrity, shards};
 use crate::input::Input;
 use crate::judge::open;
 use packfs::{Result, Silent};
-use packfs_codec::{Algorithm, CodecSpec, DictLens, encoder};
+use packfs_codec::{Algorithm, CODECS, CodecSpec, DictLens, encoder};
 use packfs_testkit::Random;
 
 /// Valid inputs of a kind, the same in every run.
@@ -29,7 +29,7 @@ pub fn inputs(kind: Input) -> Result<Vec<Base>> {
 fn all_images() -> Result<Vec<Base>> {
     let folder = tempfile::tempdir().map_err(|error| packfs::Error::io("no temporary folder", error))?;
     let mut all = both_formats()?;
-    for kind in crate::image_kinds().filter(|kind| !matches!(*kind, "squashfs" | "erofs")) {
+    for kind in super::kinds().into_iter().filter(|kind| !matches!(*kind, "squashfs" | "erofs")) {
         all.extend(images(kind, folder.path())?);
     }
     Ok(all)
@@ -183,23 +183,8 @@ fn compressed(spec: &str, plain: &[u8]) -> Vec<u8> {
 fn blocks() -> Vec<Base> {
     let mut random = Random::new(3);
     let mut all = Vec::new();
-    for spec in [
-        "gzip",
-        "gzip:9,window=8",
-        "lzma",
-        "microlzma",
-        "lzo:1",
-        "lzo:9",
-        "lzo,variant=1_15",
-        "xz",
-        "xz,bcj=x86",
-        "xz,bcj=arm64",
-        "lz4",
-        "lz4hc:12",
-        "zstd:1",
-        "zstd:19",
-        "deflate:9",
-    ] {
+    for spec in specs() {
+        let spec = &*spec;
         for (what, plain) in [
             ("text", random.text(3000)),
             ("a byte", vec![b'a'; 2000]),
@@ -216,6 +201,19 @@ fn blocks() -> Vec<Base> {
         }
     }
     all
+}
+
+/// Every codec, at its default, its lowest level and its highest, and options that change blocks.
+fn specs() -> Vec<String> {
+    let further =
+        ["gzip:9,window=8", "microlzma", "lzo,variant=1_15", "xz,bcj=x86", "xz,bcj=arm64", "zstd:1"];
+    let mut specs: Vec<String> = further.map(str::to_owned).into();
+    for codec in CODECS {
+        specs.push(codec.name.into());
+        let ends = codec.levels.iter().flat_map(|levels| [levels.start(), levels.end()]);
+        specs.extend(ends.map(|level| format!("{}:{level}", codec.name)));
+    }
+    specs
 }
 
 /// A block for the property that tries decoders.

@@ -22,6 +22,7 @@ use packfs_core::Held;
 use packfs_pack::{PackOptions, pack};
 use packfs_testkit::Random;
 use std::path::Path;
+use std::sync::LazyLock;
 
 /// A valid input and what it is called.
 #[derive(Clone, Debug)]
@@ -113,63 +114,6 @@ const CRAMFS: [Row; 9] = [
     ("none", K4, &[("pointers", "extended"), ("endian", "big"), ("holes", "on")]),
 ];
 
-/// Images that packfs reads and does not write, from the same folder as the tests of that.
-type Found = (&'static str, &'static [u8]);
-
-/// Both byte orders, with check data and without.
-const SQUASHFS_LEGACY_READ: [Found; 2] = [
-    (
-        "version 1.0, check data",
-        include_bytes!("../../../../testdata/legacy/squashfs-1.0-le-checkdata-b4096.sqfs"),
-    ),
-    ("version 1.0, big-endian", include_bytes!("../../../../testdata/legacy/squashfs-1.0-be.sqfs")),
-];
-
-/// Version 1, blocks that are pointed to directly, and the blocks of a device maker.
-const CRAMFS_READ: [Found; 4] = [
-    ("version 1", include_bytes!("../../../../testdata/legacy/cramfs-v1-le.cramfs")),
-    ("direct pointers", include_bytes!("../../../../testdata/legacy/cramfs-v2-le-extptr-direct.cramfs")),
-    ("big-endian, in place", include_bytes!("../../../../testdata/legacy/cramfs-v2-be-xip.cramfs")),
-    ("OpenRG", include_bytes!("../../../../testdata/legacy/cramfs-v2-le-openrg-lzma-b64k.cramfs")),
-];
-
-/// With data after its headers, and at multiples of 4 KiB.
-const ROMFS_READ: [Found; 2] = [
-    ("plain", include_bytes!("../../../../testdata/legacy/romfs.romfs")),
-    ("aligned", include_bytes!("../../../../testdata/legacy/romfs-aligned.romfs")),
-];
-
-/// Every kind of partition map, both versions of entries, and both formats on one disc. They are
-/// packed, as most of a disc is empty.
-const UDF_READ: [Found; 6] = [
-    ("2.01, blocks of 512 bytes", include_bytes!("../../../../testdata/legacy/udf-2.01-512.udf.zst")),
-    ("1.50, sparable", include_bytes!("../../../../testdata/legacy/udf-1.50-sparable.udf.zst")),
-    ("1.50, virtual", include_bytes!("../../../../testdata/legacy/udf-1.50-virtual.udf.zst")),
-    ("2.01, virtual", include_bytes!("../../../../testdata/legacy/udf-2.01-virtual.udf.zst")),
-    ("2.50, metadata", include_bytes!("../../../../testdata/legacy/udf-2.50-metadata.udf.zst")),
-    ("bridge", include_bytes!("../../../../testdata/legacy/udf-bridge.iso.zst")),
-];
-
-/// Extents and block maps, with checksums and without, and inline data.
-const EXT4_READ: [Found; 3] = [
-    ("checksums", include_bytes!("../../../../testdata/legacy/ext4.ext4")),
-    ("inline data", include_bytes!("../../../../testdata/legacy/ext4-inline.ext4")),
-    ("revision 0", include_bytes!("../../../../testdata/legacy/ext2.ext2")),
-];
-
-/// Every form of directories, attributes, and extents, the version before, and changes in the log.
-const XFS_READ: [Found; 3] = [
-    ("version 5", include_bytes!("../../../../testdata/legacy/xfs-v5.xfs")),
-    ("version 4", include_bytes!("../../../../testdata/legacy/xfs-v4.xfs")),
-    ("log", include_bytes!("../../../../testdata/legacy/xfs-log.xfs")),
-];
-
-/// Mixed groups with zstd, and metadata in two copies with lzo.
-const BTRFS_READ: [Found; 2] = [
-    ("mixed", include_bytes!("../../../../testdata/legacy/btrfs-mixed.btrfs")),
-    ("copies", include_bytes!("../../../../testdata/legacy/btrfs-dup.btrfs")),
-];
-
 /// Both versions of zisofs, both trees, and what boots. Small files take a sector each, so there
 /// are few.
 const ISO9660: [Row; 3] = [
@@ -178,44 +122,87 @@ const ISO9660: [Row; 3] = [
     ("gzip", 32 << 10, &[("joliet", "long"), ("boot", "noise"), ("efi-boot", "shifted")]),
 ];
 
-/// The images of a format, `squashfs`, `squashfs-legacy`, `erofs`, `cramfs`, `iso9660`, `romfs`,
-/// `udf`, `ext4`, `xfs`, `composefs`, the `disks` of virtual machines, or the [`containers()`],
-/// packed in `folder`.
+/// Ways in which images of each format are packed.
+const PACKED: [(&str, &[Row]); 5] = [
+    ("squashfs", &SQUASHFS),
+    ("squashfs-legacy", &SQUASHFS_LEGACY),
+    ("erofs", &EROFS),
+    ("cramfs", &CRAMFS),
+    ("iso9660", &ISO9660),
+];
+
+/// Kinds of images whose makers are functions: [`images`] of them.
+type Maker = fn(&Path) -> Result<Vec<Base>>;
+const MADE: [(&str, Maker); 3] =
+    [("composefs", |_| composefs::images()), ("containers", containers), ("disks", containers::disks)];
+
+/// Longest image that is mutated.
+const LEN_MAX: usize = 896 << 10;
+
+/// Images of `testdata/legacy` that are taken of a format that is packed, too.
+const FOUND_MAX: usize = 4;
+
+/// Returns the kinds of images: formats, and those that are made by hand.
+pub(crate) fn kinds() -> Vec<&'static str> {
+    let is_packed = |name: &str| PACKED.iter().any(|(packed, _)| *packed == name);
+    let is_found = |name: &str| FOUND.iter().any(|(found, _)| *found == name);
+    let names = packfs::formats::all().iter().map(|format| format.name());
+    let formats = names.filter(|name| is_packed(name) || is_found(name));
+    let made = MADE.iter().map(|(kind, _)| *kind);
+    let kinds = formats.chain(made).collect::<std::collections::BTreeSet<_>>();
+    kinds.into_iter().collect()
+}
+
+/// The images of a kind: packed in `folder`, and those of `testdata/legacy`, by which the tests of
+/// the format are made.
 ///
 /// # Errors
 /// As of packing.
-pub fn images(format: &str, folder: &Path) -> Result<Vec<Base>> {
-    let (rows, found): (&[Row], &[Found]) = match format {
-        "erofs" => (&EROFS, &[]),
-        "squashfs-legacy" => (&SQUASHFS_LEGACY, &SQUASHFS_LEGACY_READ),
-        "cramfs" => (&CRAMFS, &CRAMFS_READ),
-        "iso9660" => (&ISO9660, &[]),
-        "romfs" => (&[], &ROMFS_READ),
-        "ext4" => (&[], &EXT4_READ),
-        "xfs" => (&[], &XFS_READ),
-        "btrfs" => (&[], &BTRFS_READ),
-        "udf" => return UDF_READ.iter().map(unpacked).collect(),
-        "composefs" => return composefs::images(),
-        "containers" => return containers(folder),
-        "disks" => return containers::disks(folder),
-        _ => (&SQUASHFS, &[]),
-    };
+pub fn images(kind: &str, folder: &Path) -> Result<Vec<Base>> {
+    if let Some((_, make)) = MADE.iter().find(|(made, _)| *made == kind) {
+        return make(folder);
+    }
+    let rows = PACKED.iter().find(|(format, _)| *format == kind).map_or(&[][..], |(_, rows)| rows);
     let mixed = mixed_tree()?;
     let many = many_tree()?;
     let mut bases = Vec::new();
     for (index, row) in rows.iter().enumerate() {
-        let is_many = format != "iso9660" && (index + 1 == rows.len() || index == 1);
+        let is_many = kind != "iso9660" && (index + 1 == rows.len() || index == 1);
         let (tree, contents) = if is_many { &many } else { &mixed };
-        bases.push(Base { name: name(row), bytes: packed(format, row, tree, contents, folder)? });
+        bases.push(Base { name: name(row), bytes: packed(kind, row, tree, contents, folder)? });
     }
-    bases.extend(found.iter().map(|&(name, bytes)| Base { name: name.into(), bytes: bytes.into() }));
+    let found: Vec<&Base> =
+        FOUND.iter().filter(|(format, _)| *format == kind).map(|(_, base)| base).collect();
+    // Where rows have most of it, a few of all versions are enough.
+    let step = if rows.is_empty() { 1 } else { found.len().div_ceil(FOUND_MAX).max(1) };
+    bases.extend(found.into_iter().step_by(step).cloned());
     Ok(bases)
 }
 
-fn unpacked(&(name, packed): &Found) -> Result<Base> {
-    let bytes = zstd::decode_all(packed);
-    let bytes = bytes.map_err(|error| packfs::Error::io(format!("cannot unpack {name:?}"), error))?;
-    Ok(Base { name: name.into(), bytes })
+/// Sound images of `testdata/legacy` with their formats, in the order of their names. Those that
+/// hold other images are left out.
+static FOUND: LazyLock<Vec<(&'static str, Base)>> = LazyLock::new(|| {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/legacy");
+    let files = std::fs::read_dir(folder).into_iter().flatten().flatten().map(|file| file.path());
+    let mut paths: Vec<_> = files.filter(|path| path.extension().is_none_or(|end| end != "json")).collect();
+    paths.sort();
+    paths.iter().filter_map(|path| found(path)).collect()
+});
+
+fn found(path: &Path) -> Option<(&'static str, Base)> {
+    let stored = std::fs::read(path).ok()?;
+    let is_packed = path.extension().is_some_and(|end| end == "zst");
+    let bytes = if is_packed { zstd::decode_all(&*stored).ok()? } else { stored };
+    if bytes.len() > LEN_MAX {
+        return None;
+    }
+    let opened = crate::judge::open(&bytes, 1).ok()?;
+    let outer = packfs::formats::probe(&packfs::MemoryImage::new("found", bytes.clone())).ok()??;
+    opened.load(&Silent).ok()?;
+    let mut is_sound = outer.name() == opened.format().name();
+    opened.volume().check(&mut |found| is_sound &= found.severity != packfs::Severity::Error).ok()?;
+    let name = path.file_name()?.to_string_lossy().into_owned();
+    is_sound.then_some((outer.name(), Base { name, bytes }))
 }
 
 fn name((codec, block_len, options): &Row) -> String {
@@ -368,13 +355,13 @@ mod tests {
     #[test]
     fn every_base_is_clean_and_the_same_in_every_run() {
         let folder = tempfile::tempdir().unwrap();
-        for format in crate::image_kinds() {
+        for format in kinds() {
             let made = || images(format, folder.path()).unwrap();
             let (first, second) = (made(), made());
             for (base, again) in first.iter().zip(&second) {
                 assert!(base.bytes == again.bytes, "{}", base.name);
                 // Discs have an anchor at 512 KiB.
-                assert!(base.bytes.len() <= 896 << 10, "{}: {} bytes", base.name, base.bytes.len());
+                assert!(base.bytes.len() <= LEN_MAX, "{}: {} bytes", base.name, base.bytes.len());
                 let pit = crate::Sandpit::new().unwrap();
                 let judged = crate::judge(&base.bytes, &pit, 1, None);
                 assert_eq!(judged.breach, None, "{format} {}", base.name);

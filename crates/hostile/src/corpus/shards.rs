@@ -16,7 +16,7 @@ const LISTS: [&[&str]; 2] = [
 
 /// Returns SHA-256 in hexadecimal.
 pub(crate) fn sha256(bytes: &[u8]) -> String {
-    packfs::integrity::to_hex(&Sha256::digest(bytes))
+    packfs::to_hex(&Sha256::digest(bytes))
 }
 
 /// Plans of two shards. The last byte says that digests are put right before the input is tried,
@@ -34,7 +34,7 @@ pub(super) fn plans() -> Result<Vec<Base>> {
 }
 
 fn parts(format: &str) -> Result<Vec<Vec<u8>>> {
-    let recipe = Recipe { format: format.into(), optimize: "balanced".into(), ..Recipe::default() };
+    let recipe = Recipe { format: format.into(), ..Recipe::default() };
     let recipe_sha256 = recipe.digest()?;
     let folder = tempfile::tempdir().or_io(|| "no temporary folder")?;
     let long = "long ".repeat(1800);

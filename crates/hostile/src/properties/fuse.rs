@@ -2,16 +2,19 @@
 
 use crate::corpus::{Base, inputs};
 use crate::judge::open;
-use crate::{Breach, mutate};
+use crate::{Breach, Field, mutate};
 use packfs::mount::{DryRun, FuseOptions};
 use packfs::read::ReadEngine;
 use packfs::{InodeId, Silent};
 use packfs_testkit::Random;
-use std::cell::OnceCell;
+use std::cell::{OnceCell, RefCell};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 thread_local! {
     static IMAGES: OnceCell<Vec<Base>> = const { OnceCell::new() };
+    /// Fields of each image that was mutated.
+    static FIELDS: RefCell<BTreeMap<usize, Vec<Field>>> = const { RefCell::new(BTreeMap::new()) };
 }
 
 /// Requests that one input may hold.
@@ -37,13 +40,16 @@ pub fn fuse(input: &[u8]) -> Result<(), Breach> {
         let images = images.get_or_init(|| {
             inputs(super::Input::Image).unwrap_or_else(|error| panic!("the corpus: {error}"))
         });
-        let base = &images[usize::from(*which) % images.len()];
+        let index = usize::from(*which) % images.len();
+        let base = &images[index];
         // Half of the images are sound.
         let bytes = if seed & 1 == 0 {
             base.bytes.clone()
         } else {
-            let fields = crate::fields(&base.bytes, &[]);
-            mutate(&base.bytes, &fields, images, &mut Random::new(u64::from(*seed))).bytes
+            FIELDS.with_borrow_mut(|known| {
+                let fields = known.entry(index).or_insert_with(|| crate::fields(&base.bytes));
+                mutate(&base.bytes, fields, images, &mut Random::new(u64::from(*seed))).bytes
+            })
         };
         let Ok(opened) = open(&bytes, 1) else { return Ok(()) };
         let engine: &Arc<ReadEngine> = opened.engine();

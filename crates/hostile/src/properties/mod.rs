@@ -66,6 +66,7 @@ mod tests {
     use crate::corpus::inputs;
     use crate::{mutate, mutate_plainly};
     use packfs_testkit::Random;
+    use std::collections::HashMap;
 
     /// Bounded: `cargo xtask fuzz` goes on for as long as it is told.
     const MUTATED: u64 = 250;
@@ -79,11 +80,13 @@ mod tests {
                 assert_eq!((property.holds)(&base.bytes), Ok(()), "{}: {}", property.name, base.name);
             }
             let mut random = Random::new(5);
+            let mut known = HashMap::new();
             for number in 0..MUTATED {
-                let base = &corpus[random.below(corpus.len() as u64) as usize];
+                let index = random.below(corpus.len() as u64) as usize;
+                let base = &corpus[index];
                 let mutated = if property.input.has_figures() {
-                    let fields = crate::fields(&base.bytes, &[]);
-                    mutate(&base.bytes, &fields, &corpus, &mut random)
+                    let fields = known.entry(index).or_insert_with(|| crate::fields(&base.bytes));
+                    mutate(&base.bytes, fields, &corpus, &mut random)
                 } else {
                     mutate_plainly(&base.bytes, &corpus, &mut random)
                 };

@@ -72,9 +72,10 @@ pub(crate) fn outcome(input: &[u8]) -> Result<Outcome, Breach> {
 }
 
 fn refused(error: &Error, allowed: &[ErrorKind]) -> Result<Outcome, Breach> {
-    match allowed.contains(&error.kind()) {
-        true => Ok(Outcome::Refused(error.to_string())),
-        false => Err(Breach::NotTheInput(error.to_string())),
+    if allowed.contains(&error.kind()) {
+        Ok(Outcome::Refused(error.to_string()))
+    } else {
+        Err(Breach::NotTheInput(error.to_string()))
     }
 }
 

@@ -22,10 +22,9 @@ pub(crate) fn sha256(bytes: &[u8]) -> Hash {
     Sha256::digest(bytes).into()
 }
 
-/// Digests of one file's chunks, added in order; holes are added as a number of chunks.
+/// Holes are added as a number of chunks.
 pub(crate) struct ContentFold {
     chunk_count: u64,
-    /// Number of chunks added.
     taken: u64,
     last_len: u64,
     /// Row 0 contains digests of chunks, each further row those of runs of the row before.
@@ -40,7 +39,7 @@ struct Row {
 }
 
 impl ContentFold {
-    /// Creates the state for a file of `len` bytes, at least one.
+    /// `len` is at least one.
     pub(crate) fn new(len: u64) -> Self {
         let chunk_count = len.div_ceil(CHUNK_LEN);
         let mut rows = Vec::new();
@@ -53,14 +52,14 @@ impl ContentFold {
         ContentFold { chunk_count, taken: 0, last_len, rows, top: Hash::default() }
     }
 
-    /// Adds the digest of chunk `index`; all chunks between it and the last one are holes.
+    /// All chunks between it and the last one are holes.
     pub(crate) fn chunk(&mut self, index: u64, hash: &Hash) {
         self.holes_up_to(index);
         self.taken += 1;
         self.add(0, hash);
     }
 
-    /// Returns the digest of the file; its remaining chunks are holes.
+    /// Remaining chunks are holes.
     pub(crate) fn finish(mut self) -> Hash {
         self.holes_up_to(self.chunk_count);
         for row in 0..self.rows.len() {
@@ -116,7 +115,7 @@ impl Row {
     }
 }
 
-/// Returns the digests of a chunk of zeros and of full rows above it.
+/// Row 0 is a chunk of zeros, each further row a full row of the one before.
 fn zeros() -> &'static [Hash] {
     static ZEROS: OnceLock<Vec<Hash>> = OnceLock::new();
     ZEROS.get_or_init(|| {

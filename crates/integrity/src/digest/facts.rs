@@ -34,7 +34,6 @@ impl Default for DigestFacts {
     }
 }
 
-/// Names of the attributes, in the order written.
 const NAMES: [&str; 7] = ["mode", "owner", "mtime", "nanos", "xattrs", "links", "root"];
 
 impl DigestFacts {
@@ -83,15 +82,15 @@ impl DigestFacts {
         &NAMES
     }
 
-    /// Returns the names of the covered attributes, joined by `+`; `none` if there are none.
+    /// Returns the names of the covered attributes, joined by `+`, or `none`.
     pub fn spelled(self) -> String {
         let names: Vec<&str> =
             NAMES.iter().zip(self.values()).filter(|(_, counts)| *counts).map(|(name, _)| *name).collect();
         if names.is_empty() { "none".into() } else { names.join("+") }
     }
 
-    /// Parses the result of [`DigestFacts::spelled`]; only this order is accepted, so that the text
-    /// is unique.
+    /// Parses the result of [`DigestFacts::spelled`]; accepts only this order, so that the text is
+    /// unique.
     pub fn from_spelled(text: &str) -> Option<Self> {
         let mut facts = DigestFacts::NONE;
         if text != "none" {

@@ -6,7 +6,6 @@ use packfs_core::{ContentId, Contents, Error, NodeId, NodeKind, Progress, Result
 use std::collections::VecDeque;
 use std::ops::Range;
 
-/// A chunk of a file that is not a hole.
 struct Part {
     node: NodeId,
     content: ContentId,
@@ -14,7 +13,7 @@ struct Part {
     range: Range<u64>,
 }
 
-/// Returns the digest of each file's contents, by node; those of other nodes are meaningless.
+/// Digests by node; those of other nodes are meaningless.
 ///
 /// Errors: the first read error in the order of nodes, which names the path; `Cancelled`.
 pub(super) fn contents(
@@ -68,7 +67,6 @@ fn len(tree: &Tree, node: NodeId) -> u64 {
     }
 }
 
-/// Digests of holes, cached by length.
 #[derive(Default)]
 struct ContentHoles(Option<(u64, Hash)>);
 
@@ -85,12 +83,11 @@ impl ContentHoles {
     }
 }
 
-/// Iterator over the parts to hash, in the order of nodes.
 struct Parts<'a> {
     tree: &'a Tree,
     contents: &'a dyn Contents,
     next_node: u32,
-    /// A file of several chunks, and the position to continue at.
+    /// Position in a file of several chunks.
     current: Option<(NodeId, ContentId, u64)>,
     ready: VecDeque<Part>,
 }
@@ -130,7 +127,7 @@ impl Iterator for Parts<'_> {
 const CHUNKS_AT_ONCE: u64 = 64;
 
 impl Parts<'_> {
-    /// Finds the next chunks with data at or after `from`, the beginning of a chunk.
+    /// `from` is the beginning of a chunk.
     fn find_data(&mut self, node: NodeId, content: ContentId, from: u64) -> Result<()> {
         let len = len(self.tree, node);
         if from >= len {

@@ -1,10 +1,8 @@
-//! Hard links in a digest.
-
 use super::record::Record;
 use packfs_core::{ImagePath, NodeId, Tree};
 use std::collections::HashMap;
 
-/// Every name of a file with several, by path in byte order.
+/// Sorted by path in byte order.
 pub(super) struct LinkedNames(Vec<(Vec<u8>, NodeId)>);
 
 impl LinkedNames {
@@ -23,8 +21,8 @@ impl LinkedNames {
         LinkedNames(names)
     }
 
-    /// Writes the groups of two or more names below `dir`, by the first name of each; paths are
-    /// relative to `dir`.
+    /// Groups of two or more names below `dir`, by the first name of each; paths are relative to
+    /// `dir`.
     pub(super) fn write(&self, dir: &ImagePath, record: &mut Record) {
         let mut prefix = dir.as_bytes().to_vec();
         if !dir.is_root() {

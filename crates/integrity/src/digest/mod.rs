@@ -1,8 +1,7 @@
 //! The digest of a tree: equal for a directory, a tar archive and an image of any format with the
-//! same contents.
-//!
-//! docs/formats/digest.md specifies the hashed bytes. A directory has the same digest as a tree of
-//! its own, so two trees can be compared remotely, directory by directory.
+//! same contents. docs/formats/digest.md specifies the hashed bytes. A directory has the same
+//! digest as a separate tree with its contents, so two trees can be compared remotely, directory by
+//! directory.
 
 mod content;
 mod facts;
@@ -10,11 +9,10 @@ mod hashing;
 mod links;
 mod record;
 
-use crate::hex::{from_hex, to_hex};
 use content::Hash;
 pub use facts::DigestFacts;
 use links::LinkedNames;
-use packfs_core::{Contents, Error, ImagePath, NodeId, Progress, Result, Stage, Tree};
+use packfs_core::{Contents, Error, ImagePath, NodeId, Progress, Result, Stage, Tree, from_hex, to_hex};
 use record::Record;
 use std::fmt;
 use std::str::FromStr;
@@ -86,7 +84,6 @@ impl FromStr for TreeDigest {
 pub struct TreeDigests<'a> {
     tree: &'a Tree,
     facts: DigestFacts,
-    /// Digest of each node, by number.
     hashes: Vec<Hash>,
     linked: LinkedNames,
 }
@@ -125,7 +122,7 @@ impl TreeDigests<'_> {
     }
 
     /// Calls `each` with the directories down to `depth` names below the root, in path order, and
-    /// the digest of each as a tree of its own.
+    /// the digest of each as a separate tree.
     ///
     /// Errors: those of `each`.
     pub fn directories(

@@ -8,7 +8,6 @@ use packfs_core::{NodeId, NodeKind, Tree};
 /// Permissions that Linux shows for symbolic links.
 const SYMLINK_MODE: u16 = 0o777;
 
-/// Collects the bytes to hash.
 #[derive(Default)]
 pub(super) struct Record(Vec<u8>);
 
@@ -31,9 +30,8 @@ impl Record {
     }
 }
 
-/// Returns the digest of a node. `hashes` contains those of files' contents, or of the directory's
-/// entries. If `nameless` (the root of the digest), attributes count only if [`DigestFacts::root`]
-/// is set.
+/// `hashes` contains those of files' contents, or of the directory's entries. If `nameless` (the
+/// root of the digest), attributes count only if [`DigestFacts::root`] is set.
 pub(super) fn hash(tree: &Tree, id: NodeId, hashes: &[Hash], facts: DigestFacts, nameless: bool) -> Hash {
     let node = tree.node(id);
     let mut record = Record::default();

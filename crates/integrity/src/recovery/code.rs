@@ -19,8 +19,7 @@ fn failed(error: reed_solomon_simd::Error) -> Error {
     Error::failed(format!("cannot compute recovery data: {error}"))
 }
 
-/// Returns the columns of blocks of `block_len`, for workers that hold `block_count` pieces at a
-/// time.
+/// Workers hold `block_count` pieces at a time.
 pub(super) fn columns(
     block_len: u32,
     block_count: usize,
@@ -32,15 +31,12 @@ pub(super) fn columns(
     (0..block_len.div_ceil(width)).map(move |index| Ok(index * width..(index * width + width).min(block_len)))
 }
 
-/// Fills a buffer with a block's piece of a column.
 pub(super) type Read<'a> = dyn Fn(u32, &Range<u32>, &mut [u8]) -> Result<()> + Sync + 'a;
-/// Fills a buffer with a piece of an intact block of the image (`true`) or of recovery data.
+/// `true` selects the image, `false` recovery data.
 pub(super) type ReadIntact<'a> = dyn Fn(bool, u32, &Range<u32>, &mut [u8]) -> Result<()> + Sync + 'a;
-/// Receives a block's piece of a column.
 pub(super) type Write<'a> = dyn Fn(u32, &Range<u32>, &[u8]) -> Result<()> + Sync + 'a;
 
-/// Encodes column by column: `read` fills a buffer with a piece of the numbered block, and `write`
-/// receives those of recovery blocks.
+/// `read` yields pieces of the image's blocks, and `write` receives those of recovery blocks.
 pub(super) fn encode(
     (data_count, recovery_count): (u32, u32),
     columns: impl Iterator<Item = Result<Range<u32>>> + Send,
@@ -75,7 +71,6 @@ pub(super) fn encode(
     ordered::in_order(jobs, columns, progress, || None, work, &mut |_, ()| Ok(()))
 }
 
-/// Intact blocks of an image and its recovery data.
 pub(super) struct IntactBlocks {
     pub(super) data_count: u32,
     pub(super) recovery_count: u32,
@@ -85,8 +80,8 @@ pub(super) struct IntactBlocks {
     pub(super) recovery: Vec<u32>,
 }
 
-/// Decodes column by column: `read` provides pieces of intact blocks of the image (`true`) or of
-/// recovery data, `write` receives those of lost blocks.
+/// `read` provides pieces of intact blocks of the image (`true`) or of recovery data, `write`
+/// receives those of lost blocks.
 pub(super) fn decode(
     left: &IntactBlocks,
     columns: impl Iterator<Item = Result<Range<u32>>> + Send,
@@ -124,7 +119,7 @@ pub(super) fn decode(
     ordered::in_order(jobs, columns, progress, || None, work, &mut |_, ()| Ok(()))
 }
 
-/// Returns the recovery pieces of an index: as many as are given, all of one length.
+/// There are as many recovery pieces as pieces, all of one length.
 pub(super) fn encode_pieces(pieces: &[Vec<u8>]) -> Result<Vec<Vec<u8>>> {
     let len = pieces.first().map_or(0, Vec::len);
     let mut encoder =
@@ -136,7 +131,7 @@ pub(super) fn encode_pieces(pieces: &[Vec<u8>]) -> Result<Vec<Vec<u8>>> {
     Ok(made.recovery_iter().map(<[u8]>::to_vec).collect())
 }
 
-/// Restores pieces from those that are left, recovery pieces last; `None` if too few are left.
+/// Recovery pieces come last; `None` if too few pieces are left.
 pub(super) fn decode_pieces(pieces: &[Option<Vec<u8>>]) -> Option<Vec<Vec<u8>>> {
     let count = pieces.len() / 2;
     if pieces.iter().flatten().count() < count {

@@ -11,7 +11,7 @@ use std::path::Path;
 /// Bytes copied at a time around an unreadable part: a disk may have bad sectors.
 const COPY_LEN: usize = 4096;
 
-/// Compares an image with the recovery data beside it; `None` if there is none.
+/// Compares an image with the recovery data beside it, if that exists.
 pub fn survey_beside(
     image: &Path,
     jobs: usize,
@@ -43,7 +43,7 @@ pub fn repair_copy(
     repair(image, file, index, state, out, jobs, progress)
 }
 
-/// Copies the readable parts of an image; others become holes, which repaired blocks replace.
+/// Unreadable parts become holes, which repaired blocks replace.
 fn copy(image: &dyn Image, out: &File, len: u64, progress: &dyn Progress) -> Result<()> {
     let cannot = || "cannot write a repaired copy";
     out.set_len(len).or_io(cannot)?;
@@ -63,7 +63,6 @@ fn copy(image: &dyn Image, out: &File, len: u64, progress: &dyn Progress) -> Res
     Ok(())
 }
 
-/// Copies the readable parts of a range.
 fn copy_around(image: &dyn Image, out: &File, start: u64, len: usize) -> Result<()> {
     let mut small = [0; COPY_LEN];
     for offset in (0..len).step_by(COPY_LEN) {

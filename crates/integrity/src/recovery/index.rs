@@ -7,7 +7,6 @@ use super::params::{CHECKSUM_LEN, PAGE_LEN, PAYLOAD_LEN, RecoveryParams};
 use packfs_core::{Error, Image, Result};
 use sha2::{Digest, Sha256};
 
-/// The first bytes of a block's SHA-256.
 pub(super) type Checksum = [u8; CHECKSUM_LEN];
 
 /// The contents of a recovery file's index.
@@ -29,7 +28,6 @@ fn set(params: &RecoveryParams, checksums: &[Checksum]) -> [u8; 32] {
     hasher.finalize().into()
 }
 
-/// Returns all pages with their positions.
 pub(super) fn pages(params: RecoveryParams, checksums: &[Checksum]) -> Result<Vec<(u64, Vec<u8>)>> {
     let set = set(&params, checksums);
     let mut payloads: Vec<Vec<u8>> = checksums
@@ -52,7 +50,7 @@ pub(super) fn pages(params: RecoveryParams, checksums: &[Checksum]) -> Result<Ve
 impl RecoveryIndex {
     /// Reads the index of a recovery file, of which up to half may be damaged.
     ///
-    /// Errors: `Corrupt` if it is no recovery file, or more of its index is damaged; `Io`.
+    /// Errors: `Corrupt` if the file has no such index, or more of it is damaged; `Io`.
     pub fn read(file: &dyn Image) -> Result<Self> {
         let subject = || format!("recovery file {}", file.name());
         let Some(first) = first_page(file) else {
@@ -89,7 +87,7 @@ impl RecoveryIndex {
     }
 }
 
-/// Returns an intact page; an unreadable one counts as damaged.
+/// An unreadable page counts as damaged.
 fn page_at(file: &dyn Image, at: u64) -> Option<Page> {
     let mut bytes = vec![0; PAGE_LEN as usize];
     match file.read_at(at, &mut bytes) {

@@ -9,10 +9,9 @@ use sha2::{Digest, Sha256};
 
 const MAGIC: &[u8; 8] = b"PFSREC\0\x01";
 
-/// A page.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Page {
-    /// Number: first the pages with checksums, then their recovery pages.
+    /// Pages with checksums come first, then their recovery pages.
     pub(super) number: u32,
     pub(super) params: RecoveryParams,
     /// Hash of the parameters and of all checksums, which distinguishes pages of different files.
@@ -36,7 +35,7 @@ impl Page {
         bytes
     }
 
-    /// Decodes a page; `None` if it is invalid, damaged, or at the wrong position.
+    /// `None` if the page is invalid, damaged, or at the wrong position.
     pub(super) fn decode(bytes: &[u8], at: u64) -> Option<Self> {
         let (body, hash) = bytes.split_at_checked(PAGE_LEN as usize - HASH_LEN)?;
         if !body.starts_with(MAGIC) || Sha256::digest(body)[..] != *hash {
@@ -57,7 +56,6 @@ impl Page {
     }
 }
 
-/// Encodes the parameters of a page.
 pub(super) fn figures(params: &RecoveryParams) -> [u8; 20] {
     let mut bytes = [0; 20];
     bytes[..8].copy_from_slice(&params.image_len.to_le_bytes());

@@ -52,8 +52,8 @@ impl RecoveryParams {
         Ok(RecoveryParams { image_len, block_len: block_len as u32, data_count, recovery_count })
     }
 
-    /// Returns true if the parameters are valid. Blocks much longer than the image are refused, or
-    /// terabytes of zeros would be hashed for a few bytes.
+    /// Blocks much longer than the image are refused, or terabytes of zeros would be hashed for a
+    /// few bytes.
     pub(super) fn are_possible(&self) -> bool {
         let block_len = u64::from(self.block_len);
         block_len.is_multiple_of(PAGE_LEN)
@@ -64,23 +64,20 @@ impl RecoveryParams {
             && self.image_len.div_ceil(block_len) == u64::from(self.data_count)
     }
 
-    /// Returns the number of blocks of both kinds.
     pub(super) fn block_count(&self) -> usize {
         self.data_count as usize + self.recovery_count as usize
     }
 
-    /// Returns the number of pages of the index; there are as many recovery pages.
+    /// There are as many recovery pages.
     pub(super) fn page_count(&self) -> u32 {
         self.block_count().div_ceil(CHECKSUMS_A_PAGE) as u32
     }
 
-    /// Returns the position of a recovery block in the recovery file.
     pub(super) fn recovery_at(&self, index: u32) -> u64 {
         u64::from(self.page_count()) * PAGE_LEN + u64::from(index) * u64::from(self.block_len)
     }
 
-    /// Returns the position of a page: the index precedes the recovery data, its recovery pages
-    /// follow.
+    /// The index precedes the recovery data; its recovery pages follow.
     pub(super) fn page_at(&self, number: u32) -> u64 {
         match number.checked_sub(self.page_count()) {
             None => u64::from(number) * PAGE_LEN,
@@ -93,7 +90,7 @@ impl RecoveryParams {
         self.page_at(2 * self.page_count())
     }
 
-    /// Returns the start of a block of the image, and the number of its bytes within the image.
+    /// Returns the start of a block, and the number of its bytes within the image.
     pub(super) fn data_range(&self, index: u32) -> (u64, u64) {
         let start = u64::from(index) * u64::from(self.block_len);
         (start, u64::from(self.block_len).min(self.image_len - start))

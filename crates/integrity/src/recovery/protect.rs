@@ -13,8 +13,7 @@ use std::os::unix::fs::FileExt;
 /// Bytes read at a time.
 const STEP_LEN: usize = 256 << 10;
 
-/// Returns the checksum of a block: `read` yields its bytes at an offset, `len` of them, followed
-/// by zeros up to `block_len`.
+/// `read` yields the `len` bytes of a block at an offset; zeros follow up to `block_len`.
 pub(super) fn checksum(
     block_len: u32,
     len: u64,
@@ -39,15 +38,14 @@ pub(super) fn checksum(
     Ok(checksum)
 }
 
-/// Returns the start of a block's piece of a column in the image, and the number of its bytes
-/// within the image.
+/// Start in the image of a block's piece of a column, and the number of its bytes within the image.
 pub(super) fn piece_range(params: &RecoveryParams, block: u32, column: &Range<u32>) -> (u64, usize) {
     let (start, len) = params.data_range(block);
     let there = len.saturating_sub(column.start.into()).min(column.len() as u64);
     (start + u64::from(column.start), there as usize)
 }
 
-/// Reads a block's piece of a column, padded with zeros beyond the image.
+/// Padded with zeros beyond the image.
 pub(super) fn read_piece(
     image: &dyn Image,
     params: &RecoveryParams,

@@ -33,7 +33,7 @@ impl RecoveryState {
     }
 }
 
-/// Returns true if a block matches its checksum; an unreadable one does not.
+/// False for an unreadable block.
 fn is_good(outcome: Result<[u8; 16]>, expected: &[u8; 16]) -> Result<bool> {
     match outcome {
         Ok(found) => Ok(found == *expected),
@@ -91,7 +91,6 @@ pub fn survey(
     Ok(RecoveryState { lost, good_recovery, beyond: image.len().saturating_sub(params.image_len) })
 }
 
-/// Refuses an image with more lost blocks than can be repaired.
 pub(super) fn ensure_repairable(
     image: &dyn Image,
     index: &RecoveryIndex,

@@ -12,7 +12,7 @@ use packfs_core::{Image, Result};
 ///
 /// Errors: `Io`.
 pub fn find_appended(image: &dyn Image) -> Result<Option<(u64, VerityParams)>> {
-    // The usual length first: an image may be far away.
+    // The usual length first: an image may be remote.
     let lens = [4096].into_iter().chain((9..=16).map(|shift| 1_u32 << shift).filter(|&len| len != 4096));
     for algorithm in HashAlgorithm::ALL {
         for data_block_len in lens.clone() {
@@ -37,7 +37,6 @@ pub fn find_appended(image: &dyn Image) -> Result<Option<(u64, VerityParams)>> {
     Ok(None)
 }
 
-/// Returns parameters for which data and tree are `len` bytes long together, if there are any.
 fn place(len: u64, mut params: VerityParams) -> Option<VerityParams> {
     // Blocks of both kinds start at the end of the data.
     let step = u64::from(params.data_block_len.max(params.hash_block_len) / params.data_block_len);

@@ -137,7 +137,7 @@ pub fn write_verity(
 
 /// Reads the superblock at `offset`.
 ///
-/// Errors: `Failed` if there is none, `Corrupt`, `Unsupported`, `Io`.
+/// Errors: `Failed` if it has no signature of a superblock, `Corrupt`, `Unsupported`, `Io`.
 pub fn read_verity(image: &dyn Image, offset: u64) -> Result<VerityParams> {
     VerityParams::read(image, offset)?
         .ok_or_else(|| Error::failed(format!("{}: no dm-verity superblock at {offset:#x}", image.name())))

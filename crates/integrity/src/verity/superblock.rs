@@ -4,7 +4,7 @@
 //! |---|---|---|---|
 //! | 0 | 8 | signature | `verity\0\0` |
 //! | 8 | 4 | version | 1 |
-//! | 12 | 4 | hash_type | 1: the salt comes first, hashes stand at powers of two |
+//! | 12 | 4 | hash_type | 1: the salt comes first, hashes are aligned to powers of two |
 //! | 16 | 16 | uuid | |
 //! | 32 | 32 | algorithm | name, NUL-terminated |
 //! | 64 | 4 | data_block_size | |
@@ -63,7 +63,6 @@ impl VerityParams {
         blocks.saturating_add(self.head_len())
     }
 
-    /// Returns the distance from the superblock to the tree in bytes.
     pub(super) fn head_len(&self) -> u64 {
         u64::from(self.hash_block_len.max(LEN as u32))
     }
@@ -86,7 +85,7 @@ impl VerityParams {
         bytes
     }
 
-    /// Reads the superblock at `offset`; `None` if there is none.
+    /// `None` without a signature.
     ///
     /// Errors: `Corrupt` for invalid values, `Unsupported` for other versions and functions.
     pub(super) fn read(image: &dyn Image, offset: u64) -> Result<Option<Self>> {
@@ -98,8 +97,8 @@ impl VerityParams {
         let u32_at = |at: usize| bytes[at..].first_chunk().copied().map_or(0, u32::from_le_bytes);
         let (version, hash_type) = (u32_at(8), u32_at(12));
         if (version, hash_type) != (1, 1) {
-            let what = format!("version {version}, hash type {hash_type}; known is 1 of each");
-            return Err(Error::unsupported(place(), what));
+            let fault = format!("version {version}, hash type {hash_type}; only 1 and 1 are supported");
+            return Err(Error::unsupported(place(), fault));
         }
         let name = bytes[32..64].split(|&byte| byte == 0).next().unwrap_or_default();
         let name = String::from_utf8_lossy(name);

@@ -1,9 +1,8 @@
-//! Reading of an image whose every block is compared with its hash tree first, as Linux does below
-//! a mount.
+//! An image whose blocks are verified against its hash tree when they are read, as dm-verity does.
 //!
-//! Blocks of hashes are read when they are needed, compared with the one above them up to the root
-//! hash, and kept, up to a limit. Superblock and tree are untrusted: a wrong block length, salt, or
-//! number of blocks gives another root hash, or bytes of the tree itself, which are no image.
+//! Blocks of hashes are read when needed, verified by the one above them up to the root hash, and
+//! cached, up to a limit. Superblock and tree are untrusted: a wrong block length, salt, or number
+//! of blocks gives another root hash, or bytes of the tree itself, which are no image.
 
 use super::find::find_appended;
 use super::superblock::VerityParams;
@@ -14,17 +13,17 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Bytes of data that are read and compared at a time.
+/// Bytes of data that are read and verified at a time.
 const SPAN_LEN: u64 = 1 << 20;
-/// Bytes of a range that is read soon whose hashes are asked for, too.
+/// Bytes of an announced range whose hashes are requested, too.
 const AHEAD_LEN: u64 = 64 << 20;
 /// Bytes of hashes in each of two generations that are kept.
 const KEPT_LEN: usize = 4 << 20;
 
 /// An image that returns only bytes that belong to a root hash.
 ///
-/// Its length is that of the data that the tree covers. A read fails with `Corrupt` if a block of
-/// it is not what was hashed.
+/// Its length is that of the data that the tree covers. A read fails with `Corrupt` if a block does
+/// not match its hash.
 pub struct VerifiedImage {
     image: Arc<dyn Image>,
     params: VerityParams,
@@ -36,10 +35,10 @@ pub struct VerifiedImage {
     kept: Mutex<Kept>,
 }
 
-/// Place of a block of hashes: its level, 0 with the hashes of data, and its number there.
+/// Level, 0 with the hashes of data, and number in that level.
 type Place = (usize, u64);
 
-/// Blocks of hashes that were compared. The older generation is dropped when the newer one is full.
+/// The older generation is dropped when the newer one is full.
 #[derive(Default)]
 struct Kept {
     newer: HashMap<Place, Arc<[u8]>>,
@@ -69,10 +68,10 @@ impl Kept {
 }
 
 impl VerifiedImage {
-    /// Takes an image with a hash tree at its end, and the root hash that it must have.
+    /// Wraps an image with a hash tree at its end; `root_hash` is the expected one.
     ///
-    /// Errors: `Failed` if there is no tree, `Usage` if the root hash has the length of another
-    /// hash function, `Io`.
+    /// Errors: `Failed` without a tree, `Usage` if the root hash has the length of another hash
+    /// function, `Io`.
     pub fn new(image: Arc<dyn Image>, root_hash: &[u8]) -> Result<Self> {
         let Some((at, params)) = find_appended(&*image)? else {
             let error = Error::failed(format!("cannot check {}: no hash tree at its end", image.name()));
@@ -107,15 +106,13 @@ impl VerifiedImage {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns the range of the image that a block of hashes takes.
     fn hash_range(&self, (level, index): Place) -> Range<u64> {
         let len = u64::from(self.params.hash_block_len);
         let start = self.shape.position(level, index).saturating_mul(len).saturating_add(self.tree_at);
         start..start.saturating_add(len)
     }
 
-    /// Returns the places of hashes, from the lowest level up, that some data blocks need and that
-    /// are not kept.
+    /// Starts at the lowest level; omits blocks of hashes that are cached.
     fn missing(&self, blocks: Range<u64>) -> Vec<Place> {
         let kept = self.kept();
         let mut missing = Vec::new();
@@ -131,7 +128,6 @@ impl VerifiedImage {
         missing
     }
 
-    /// Returns true if block `index` of the level below `level` must have this hash.
     fn expects(&self, level: usize, index: u64, hash: &[u8]) -> Result<bool> {
         if level == self.shape.level_count() {
             return Ok(*hash == *self.root_hash);
@@ -141,8 +137,7 @@ impl VerifiedImage {
         Ok(block.get(at..at + hash.len()) == Some(hash))
     }
 
-    /// Returns a block of hashes that was compared. Every level has fewer blocks than the one
-    /// below, so this goes up at most 21 times.
+    /// Every level has fewer blocks than the one below, so this goes up at most 21 times.
     fn hashes(&self, place: Place) -> Result<Arc<[u8]>> {
         let count_max = KEPT_LEN / self.params.hash_block_len as usize;
         if let Some(found) = self.kept().find(place, count_max) {
@@ -163,13 +158,13 @@ impl VerifiedImage {
     fn wrong(&self, what: String, level: usize) -> Error {
         let is_top = level + 1 >= self.shape.level_count();
         let error = Error::corrupt(self.image.name(), format!("{what} does not belong to the root hash"));
-        match is_top {
-            true => error.hint("the root hash may be that of another image; compare it with its source"),
-            false => error.hint("the image was changed or damaged; fetch it again from its source"),
+        if is_top {
+            error.hint("the root hash may be that of another image; compare it with its source")
+        } else {
+            error.hint("the image was changed or damaged; fetch it again from its source")
         }
     }
 
-    /// Reads whole blocks of data, and compares each with its hash.
     fn read_blocks(&self, first: u64, buf: &mut [u8]) -> Result<()> {
         let block_len = u64::from(self.params.data_block_len);
         let (start, count) = (first * block_len, buf.len() as u64 / block_len);

@@ -5,7 +5,7 @@ use crate::algorithm::Salted;
 use crate::hash_tree::{self, Fold};
 use packfs_core::{Image, Progress, Result, Stage};
 
-/// Most damaged blocks that are listed.
+/// Most damaged blocks that are reported by number.
 const NAMED_MAX: usize = 100;
 
 /// Result of a verification.

@@ -1,12 +1,11 @@
-//! Names that several inputs have, and that are not all directories.
+//! Names in several inputs that are not all directories.
 
 use crate::MergeInput;
 use packfs_core::{Error, Result};
 
-/// Paths that are named in the error.
+/// Most paths named in the error.
 const TOLD_MAX: u64 = 10;
 
-/// See the module.
 #[derive(Default)]
 pub(super) struct Conflicts {
     told: Vec<(String, Vec<u32>)>,
@@ -21,7 +20,7 @@ impl Conflicts {
         self.count = self.count.saturating_add(1);
     }
 
-    /// Errors: `Failed`, naming the first paths and the images that have them.
+    /// Names the first paths, and the images that contain them.
     pub(super) fn into_result(self, inputs: &[MergeInput]) -> Result<()> {
         if self.count == 0 {
             return Ok(());

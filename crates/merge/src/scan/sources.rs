@@ -1,4 +1,4 @@
-//! Input and inode of every node that is built, and the nodes that an inode of an input became.
+//! Origin of every node in the inputs, and the node of every linked inode.
 //!
 //! A tree may have many millions of nodes: a row has 8 bytes, and the table by inode 5 for each
 //! slot.
@@ -8,7 +8,6 @@ use packfs_core::BuildId;
 use packfs_format::InodeId;
 use std::hash::{BuildHasher, RandomState};
 
-/// See the module.
 #[derive(Default)]
 pub(super) struct Sources {
     rows: Rows,
@@ -16,16 +15,14 @@ pub(super) struct Sources {
     hashing: RandomState,
 }
 
-/// Input and inode of nodes, by the order in which they were built.
+/// Rows in the order of building.
 #[derive(Default)]
 pub(super) struct Rows {
     inodes: Vec<InodeId>,
-    /// First row of every run of one input, and that input.
     runs: Vec<(usize, u32)>,
 }
 
 impl Rows {
-    /// Returns input and inode of a node.
     pub(super) fn get(&self, index: usize) -> Option<(u32, InodeId)> {
         let run = self.runs.partition_point(|run| run.0 <= index).checked_sub(1)?;
         Some((self.runs.get(run)?.1, *self.inodes.get(index)?))
@@ -40,25 +37,23 @@ impl Rows {
 }
 
 impl Sources {
-    /// Returns the node that an inode of an input became, if it was linked.
     pub(super) fn find(&self, source: (u32, InodeId)) -> Option<BuildId> {
         let is_source = |build: &BuildId| self.rows.get(build.index()) == Some(source);
         self.linked.find(self.hashing.hash_one(source), is_source).copied()
     }
 
-    /// Adds the row of the next node that is built.
     pub(super) fn push(&mut self, source: (u32, InodeId)) {
         self.rows.push(source.0, source.1);
     }
 
-    /// Has further names of its inode name this node, which has a row.
+    /// Later names of the inode refer to this node, which has a row.
     pub(super) fn link(&mut self, build: BuildId) {
         let Sources { rows, linked, hashing } = self;
         let hash = |build: &BuildId| rows.get(build.index()).map_or(0, |source| hashing.hash_one(source));
         linked.insert_unique(hash(&build), build, hash);
     }
 
-    /// Returns the rows; nothing is looked up any more.
+    /// Drops the table by inode.
     pub(super) fn into_rows(self) -> Rows {
         self.rows
     }

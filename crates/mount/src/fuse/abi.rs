@@ -64,27 +64,24 @@ pub(crate) mod init {
 pub(crate) mod uring {
     use std::ops::Range;
 
-    /// Command that gives an entry to the kernel.
     pub(crate) const REGISTER: u32 = 1;
-    /// Command that answers the request of an entry, which is then free for the next one.
+    /// Answers the request of an entry, which is then free for the next one.
     pub(crate) const COMMIT_AND_FETCH: u32 = 2;
-    /// Place of the header of a request, and then of its answer.
+    /// Header of a request, and then of its answer.
     pub(crate) const IN_OUT: Range<usize> = 0..128;
-    /// Place of the arguments of a request that have a constant length.
+    /// Arguments of a request that have a constant length.
     pub(crate) const OP_IN: Range<usize> = 128..256;
-    /// Place of [`super::RingEntryInOut`].
+    /// [`super::RingEntryInOut`].
     pub(crate) const ENTRY: Range<usize> = 256..288;
 }
 
 /// Notification with bytes of a file that the kernel may cache (`enum fuse_notify_code`).
 pub(crate) const NOTIFY_STORE: i32 = 4;
 
-/// The kernel does not cache the file.
 pub(crate) const FOPEN_DIRECT_IO: u32 = 1 << 0;
 pub(crate) const FOPEN_KEEP_CACHE: u32 = 1 << 1;
 pub(crate) const FOPEN_CACHE_DIR: u32 = 1 << 3;
 
-/// Writes run in parallel.
 pub(crate) const FOPEN_PARALLEL_DIRECT_WRITES: u32 = 1 << 6;
 
 /// `FALLOC_FL_KEEP_SIZE`, `FALLOC_FL_PUNCH_HOLE` and `FALLOC_FL_ZERO_RANGE` of

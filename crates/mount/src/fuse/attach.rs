@@ -17,7 +17,7 @@ use std::process::{Command, Stdio};
 /// The program that mounts for unprivileged users.
 const HELPER: &str = "fusermount3";
 
-/// Mounts on `at`; returns the descriptor for requests.
+/// Returns the descriptor for requests.
 pub(crate) fn attach(at: &Path, root: &Inode, options: &FuseOptions) -> Result<OwnedFd> {
     match direct(at, root, options) {
         Ok(fd) => Ok(fd),
@@ -54,14 +54,13 @@ fn direct(at: &Path, root: &Inode, options: &FuseOptions) -> rustix::io::Result<
     Ok(fd)
 }
 
-/// Returns the options common to both ways.
 fn shared_words(options: &FuseOptions) -> impl Iterator<Item = &'static str> {
     [(options.allow_other, "allow_other"), (options.default_permissions, "default_permissions")]
         .into_iter()
         .filter_map(|(wanted, word)| wanted.then_some(word))
 }
 
-/// Mounts by the helper, which sends the open device through the socket in `_FUSE_COMMFD`.
+/// The helper sends the open device through the socket in `_FUSE_COMMFD`.
 fn by_helper(at: &Path, options: &FuseOptions) -> Result<OwnedFd> {
     let cannot = || format!("cannot run {HELPER}");
     let (ours, theirs) = UnixStream::pair().or_io(cannot)?;

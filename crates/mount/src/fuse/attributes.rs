@@ -1,12 +1,10 @@
-//! Attributes for `stat`.
-
 use super::abi::Attr;
 use super::served::{Served, errno};
 use packfs_core::DeviceNumber;
 use packfs_format::{Inode, InodeId, InodeKind};
 use rustix::io::Errno;
 
-/// Length shown for directories; images do not store one.
+/// Images store no length of directories.
 const DIRECTORY_LEN: u64 = 4096;
 
 impl Served {

@@ -6,6 +6,7 @@ use super::served::Served;
 use super::stores::RandomRead;
 use super::uring::Worker;
 use super::{FuseMount, FuseOptions};
+use crate::Channel;
 use packfs_core::{Error, Result, ResultExt};
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -17,49 +18,15 @@ use std::thread::Builder;
 /// entries.
 const PAYLOAD_LEN: usize = READ_PAGES_MAX as usize * 4096;
 
-/// Channel for requests of the kernel and their answers.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Channel {
-    /// io_uring if it is available, otherwise `/dev/fuse`.
-    #[default]
-    Auto,
-    /// Reads and writes of `/dev/fuse`, which all kernels have.
-    Classic,
-    /// io_uring, since Linux 6.14, if root has enabled it. It is faster.
-    Uring,
-}
-
-impl Channel {
-    /// Returns the word for it on the command line.
-    pub fn word(self) -> &'static str {
-        match self {
-            Channel::Auto => "auto",
-            Channel::Classic => "classic",
-            Channel::Uring => "uring",
-        }
-    }
-}
-
-impl std::str::FromStr for Channel {
-    type Err = Error;
-
-    fn from_str(word: &str) -> Result<Self> {
-        let all = [Channel::Auto, Channel::Classic, Channel::Uring];
-        let found = all.into_iter().find(|channel| channel.word() == word);
-        let known = "auto, classic, or uring";
-        found.ok_or_else(|| Error::usage(format!("unknown channel {word:?}; {known} is allowed")))
-    }
-}
-
 /// Answers the handshake; returns the granted features, and workers if requests are to come through
 /// io_uring.
 ///
-/// Errors: as [`shake_hands`], and `Unsupported` if io_uring is demanded and unavailable.
+/// Errors: as [`shake_hands`], and `Unsupported` if io_uring is requested and unavailable.
 pub(crate) fn agree(device: &mut Device, options: &FuseOptions) -> Result<(Features, Vec<Worker>)> {
     let wanted = options.channel;
     let another = device.duplicate().or_io(|| "cannot duplicate a descriptor")?;
     let mut made = None;
-    // Without rings, a handshake that agrees on them would block all requests for good.
+    // Without rings, a handshake that agrees on them would block all requests forever.
     let offered = || {
         wanted != Channel::Classic
             && made.insert(Worker::all(&another, options.ring_count(), PAYLOAD_LEN)).is_ok()
@@ -73,7 +40,6 @@ pub(crate) fn agree(device: &mut Device, options: &FuseOptions) -> Result<(Featu
     }
 }
 
-/// Returns the error for a channel that was insisted on.
 fn unavailable(why: &str) -> Error {
     let error = Error::unsupported("FUSE over io_uring", why.to_owned());
     error.hint(
@@ -83,7 +49,7 @@ fn unavailable(why: &str) -> Error {
 }
 
 impl FuseMount {
-    /// Starts the workers; returns true if requests come to them.
+    /// Returns true if requests come to the workers.
     ///
     /// Errors: `Unsupported` if the kernel refuses although `wanted` is io_uring.
     pub(crate) fn start_workers(
@@ -118,8 +84,8 @@ impl FuseMount {
         }
     }
 
-    /// Starts the thread that stores parts of files in the page cache. It has no entry in a ring,
-    /// so the kernel assigns it no request while it waits for a page.
+    /// The thread has no entry in a ring, so the kernel assigns it no request while it waits for a
+    /// page.
     fn start_storing(
         &mut self,
         reads: Receiver<RandomRead>,

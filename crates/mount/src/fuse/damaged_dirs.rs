@@ -5,10 +5,10 @@ use rustix::io::Errno;
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Directories with damage that are remembered, at most.
 const DAMAGED_MAX: usize = 4096;
 
-/// Directories whose listings met damage. A request that starts behind the damage meets none.
+/// Directories whose listings found damage. A request that starts after the damage does not find
+/// it.
 #[derive(Default)]
 pub(crate) struct DamagedDirs(Mutex<HashMap<InodeId, Errno>>);
 
@@ -17,7 +17,6 @@ impl DamagedDirs {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Remembers the fault of a directory.
     pub(crate) fn note(&self, dir: InodeId, fault: Errno) {
         let mut dirs = self.dirs();
         if dirs.len() < DAMAGED_MAX {
@@ -25,7 +24,6 @@ impl DamagedDirs {
         }
     }
 
-    /// Returns the fault of a directory.
     pub(crate) fn of(&self, dir: InodeId) -> Option<Errno> {
         self.dirs().get(&dir).copied()
     }

@@ -1,5 +1,5 @@
-//! A FUSE mount without a place in the directory tree: it is inaccessible by path, and ends with
-//! its last descriptor, however the process ends.
+//! A FUSE mount outside the directory tree: it is inaccessible by path, and ends with its last
+//! descriptor, however the process ends.
 
 use super::device;
 use packfs_core::{Result, ResultExt};
@@ -9,7 +9,7 @@ use rustix::mount::{
     fsmount, fsopen,
 };
 
-/// Mounts; returns the descriptors for requests and of the root. Needs root.
+/// Returns the descriptors for requests and of the root. Requires root.
 ///
 /// Errors: `Io` if the kernel lacks FUSE, or denies it.
 pub(crate) fn mount_detached(source: &str, read_only: bool) -> Result<(OwnedFd, OwnedFd)> {

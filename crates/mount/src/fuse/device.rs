@@ -8,20 +8,17 @@ use rustix::io::{self, Errno};
 use std::io::IoSlice;
 use zerocopy::{FromBytes, IntoBytes};
 
-/// Path of the FUSE device.
 pub(crate) const PATH: &str = "/dev/fuse";
 /// Longest request for an image: names and attribute values are short, and there are no writes.
 const REQUEST_LEN_MAX: usize = 64 << 10;
 /// Most bytes of a write; the kernel requires a limit even for a read-only mount.
 pub(crate) const WRITE_LEN_MAX: u32 = 4096;
 
-/// A connection to a mount.
 pub(crate) struct Device {
     fd: OwnedFd,
     request: Vec<u8>,
 }
 
-/// A request: its header, and the bytes after it.
 pub(crate) struct Request<'a> {
     pub(crate) header: InHeader,
     pub(crate) body: &'a [u8],
@@ -32,12 +29,12 @@ impl Device {
         Device::with_room(fd, REQUEST_LEN_MAX)
     }
 
-    /// Wraps a descriptor for requests up to `request_len_max` bytes, for writable files.
+    /// Wraps a descriptor for writable files, whose requests have up to `request_len_max` bytes.
     pub(crate) fn with_room(fd: OwnedFd, request_len_max: usize) -> Self {
         Device { fd, request: vec![0; request_len_max] }
     }
 
-    /// Opens another connection to the same mount, with its own queue of accepted requests.
+    /// The connection has its own queue of accepted requests.
     pub(crate) fn another(&self) -> io::Result<Device> {
         let fresh = open().and_then(|fresh| {
             sys::clone_fuse_device(&fresh, self.fd.as_fd())?;
@@ -48,12 +45,11 @@ impl Device {
         Ok(Device::with_room(fd, self.request.len()))
     }
 
-    /// Returns another descriptor of the same connection.
     pub(crate) fn duplicate(&self) -> io::Result<OwnedFd> {
         io::fcntl_dupfd_cloexec(&self.fd, 0)
     }
 
-    /// Moves the connection to a descriptor number of at least `min`, if possible.
+    /// Keeps the number if no other is available.
     pub(crate) fn raised(self, min: i32) -> Self {
         match io::fcntl_dupfd_cloexec(&self.fd, min) {
             Ok(fd) => Device { fd, request: self.request },
@@ -61,7 +57,7 @@ impl Device {
         }
     }
 
-    /// Waits for the next request; `None` once the mount is gone.
+    /// `None` once the mount is gone.
     pub(crate) fn next(&mut self) -> io::Result<Option<Request<'_>>> {
         let len = loop {
             match io::read(&self.fd, &mut self.request) {
@@ -77,14 +73,11 @@ impl Device {
         Ok(Some(Request { header, body }))
     }
 
-    /// Answers a request with bytes or an error. If the requesting process was killed, the answer
-    /// is dropped.
+    /// If the requesting process was killed, the answer is dropped.
     pub(crate) fn answer(&self, unique: u64, answer: Result<&[u8], Errno>) {
         let _ = self.reply(unique, answer);
     }
 
-    /// Answers a request and returns the kernel's verdict.
-    ///
     /// Errors: `NOENT` if the request was cancelled; `INVAL` for an invalid answer.
     pub(crate) fn reply(&self, unique: u64, answer: Result<&[u8], Errno>) -> io::Result<()> {
         let body = answer.unwrap_or_default();
@@ -97,8 +90,7 @@ impl Device {
         io::writev(&self.fd, &parts).map(drop)
     }
 
-    /// Stores bytes of a file in the kernel's page cache. Blocks while other requests hold the same
-    /// pages.
+    /// Blocks while other requests hold the same pages of the page cache.
     ///
     /// Errors: `NOENT` if the kernel has forgotten the file; `INVAL` if it rejects the bytes.
     pub(crate) fn store(&self, node: u64, offset: u64, bytes: &[u8]) -> io::Result<()> {
@@ -112,7 +104,6 @@ impl Device {
     }
 }
 
-/// Opens the device.
 pub(crate) fn open() -> io::Result<OwnedFd> {
     rustix::fs::open(PATH, OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())
 }

@@ -13,7 +13,6 @@ const DOTS: u64 = 2;
 /// Alignment of entries.
 const ALIGNMENT: usize = 8;
 
-/// A reply being built.
 struct Listing<'a> {
     body: &'a mut Vec<u8>,
     len_max: usize,
@@ -21,7 +20,7 @@ struct Listing<'a> {
 }
 
 impl Listing<'_> {
-    /// Adds an entry, unless the reply is full.
+    /// Breaks if the reply is full.
     fn push(&mut self, entry: &EntryOut, dirent: Dirent, name: &[u8]) -> ControlFlow<()> {
         let entry = if self.plus { entry.as_bytes() } else { &[] };
         let len = entry.len() + size_of::<Dirent>() + name.len();
@@ -37,7 +36,6 @@ impl Listing<'_> {
 }
 
 impl Served {
-    /// Answers `READDIR`, and `READDIRPLUS` with attributes.
     pub(crate) fn read_directory(
         &self,
         dir: InodeId,
@@ -74,7 +72,7 @@ impl Served {
         }
     }
 
-    /// Returns the outcome of a listing that came to its end: damage in any of its parts.
+    /// Reports damage in any part of a listing at its end.
     fn end_of(&self, dir: InodeId, from: DirCursor, part: PackResult<()>, is_empty: bool) -> PackResult<()> {
         let start = DirCursor::default();
         if from == start {

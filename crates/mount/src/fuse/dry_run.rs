@@ -12,12 +12,11 @@ use rustix::fs::{Mode, OFlags};
 use std::sync::Arc;
 use zerocopy::FromBytes;
 
-/// A server without a mount. Unlike a mount, it does not survive a panic.
+/// Server without a mount. Unlike a mount, it does not survive a panic.
 pub struct DryRun {
     served: Served,
     buffers: AnswerBuffers,
     contents: Vec<u8>,
-    /// Sink for stores to the page cache.
     nowhere: Device,
 }
 
@@ -38,7 +37,7 @@ impl DryRun {
     }
 
     /// Returns the answer to a request as read from the device, with its header, or an error
-    /// number; `None` if there is none.
+    /// number; `None` for requests without an answer.
     pub fn answer(&mut self, request: &[u8]) -> Option<std::result::Result<&[u8], i32>> {
         let (header, asked) = InHeader::read_from_prefix(request).ok()?;
         let busy = self.served.busy();

@@ -26,40 +26,32 @@ const WANTED: u32 = init::ASYNC_READ
 /// Requests that the kernel can omit.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Features {
-    /// True if the kernel opens files without a request.
     pub(crate) no_open: bool,
-    /// True if the kernel opens directories without a request.
     pub(crate) no_opendir: bool,
 }
 
-/// Parameters requested for a mount.
 pub(crate) struct InitOptions {
-    /// Features requested.
     flags: u32,
-    /// Most bytes of a write.
     write_len_max: u32,
-    /// Most concurrent background requests: read-ahead, direct I/O of a loop device.
+    /// Background requests are read-ahead, and direct I/O of a loop device.
     background_max: u16,
 }
 
 impl InitOptions {
-    /// Returns the parameters for an image.
     pub(crate) fn of_image(options: &super::FuseOptions) -> Self {
         // Access control lists are part of permission checks.
         let flags = if options.default_permissions { WANTED | init::POSIX_ACL } else { WANTED };
         InitOptions { flags, write_len_max: WRITE_LEN_MAX, background_max: BACKGROUND_MAX }
     }
 
-    /// Returns the parameters for a single file, which is read and written directly, in parts of
-    /// any length the kernel chooses.
+    /// A single file is read and written directly, in parts of any length.
     pub(crate) fn of_file(write_len_max: u32) -> Self {
         let flags = init::ASYNC_READ | init::ASYNC_DIO | init::MAX_PAGES;
         InitOptions { flags, write_len_max, background_max: FILE_BACKGROUND_MAX }
     }
 }
 
-/// Answers the handshake, after which requests arrive. If the kernel offers io_uring,
-/// `takes_uring` decides about it.
+/// Requests arrive after this. If the kernel offers io_uring, `takes_uring` decides about it.
 ///
 /// Errors: `Unsupported` for a kernel that is too old, `Io` if it does not respond, `Failed` if the
 /// mount is gone.

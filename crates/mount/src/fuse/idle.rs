@@ -1,5 +1,3 @@
-//! Unmounts an idle mount.
-
 use crate::Unmounter;
 use packfs_core::ErrorKind;
 use std::io;

@@ -12,17 +12,15 @@ const PARTS_MAX: u64 = 1 << 16;
 /// One part in `ONE_OF` that were evicted is stored again, because access patterns change.
 const ONE_OF: u32 = 8;
 
-/// Marks of one file.
 #[derive(Default)]
 pub(crate) struct Marks {
-    /// A bit for each part; allocated with the first mark.
+    /// One bit for each part; allocated with the first mark.
     bits: OnceLock<Box<[AtomicU64]>>,
-    /// Number of reads of marked parts.
     again: AtomicU32,
 }
 
 impl Marks {
-    /// Returns true if storing the bytes around `offset` of a file of `len` bytes pays.
+    /// `len` is that of the file.
     pub(crate) fn want(&self, offset: u64, len: u64) -> bool {
         let part = offset / part_len(len);
         let word = self.bits.get().and_then(|bits| bits.get((part / 64) as usize));
@@ -30,7 +28,6 @@ impl Marks {
         !is_given || self.again.fetch_add(1, Ordering::Relaxed) % ONE_OF == ONE_OF - 1
     }
 
-    /// Marks a range of a file of `len` bytes as stored.
     pub(crate) fn mark(&self, given: &Range<u64>, len: u64) {
         let bits = self.bits.get_or_init(|| {
             let parts = len.div_ceil(part_len(len));

@@ -48,12 +48,11 @@ mod trace;
 mod uring;
 mod xattr;
 
-pub use channel::Channel;
 pub use dry_run::DryRun;
 pub use single_file::{FileContents, SingleFile};
 
 use crate::unmount::Unmounter;
-use crate::{MountFlags, record, table};
+use crate::{Channel, MountFlags, record, table};
 use device::Device;
 use packfs_core::{Error, ImagePath, Owner, Result, ResultExt};
 use packfs_format::{InodeId, InodeKind};
@@ -70,7 +69,6 @@ use trace::TraceWriter;
 /// Maps the owner stored in the image to the owner shown in the mount.
 pub type OwnerMap = Arc<dyn Fn(Owner) -> Owner + Send + Sync>;
 
-/// Most threads that serve one mount.
 const THREADS_MAX: usize = 256;
 
 /// Options of a FUSE mount.
@@ -80,7 +78,7 @@ pub struct FuseOptions {
     pub root: InodeId,
     /// Source shown in the mount table: the image.
     pub source: PathBuf,
-    /// Type shown in the mount table, behind `fuse.`.
+    /// Type in the mount table, after `fuse.`.
     pub subtype: OsString,
     /// Restrictions.
     pub flags: MountFlags,
@@ -101,8 +99,8 @@ pub struct FuseOptions {
     pub channel: Channel,
 }
 
-/// Destination of a trace: the paths of files read, symbolic links followed and directories listed,
-/// one a line, each once, in order of first use.
+/// Destination of a trace: paths of files read, symbolic links followed and directories listed, one
+/// per line, each once, in order of first use.
 #[derive(Clone, Debug)]
 pub struct TraceFile {
     /// The file; an existing one is replaced.
@@ -145,7 +143,6 @@ impl FuseOptions {
         }
     }
 
-    /// Returns the number of threads with a ring.
     fn ring_count(&self) -> usize {
         match self.threads {
             // A thread that waits for the disk leaves its queue to the others of its processor.
@@ -155,7 +152,7 @@ impl FuseOptions {
     }
 }
 
-/// An image that is mounted and served. Dropping it unmounts lazily.
+/// Mounted image and its server. Dropping it unmounts lazily.
 pub struct FuseMount {
     at: PathBuf,
     unmounter: Unmounter,
@@ -170,10 +167,10 @@ pub struct FuseMount {
 pub struct FuseCounters {
     /// Requests of the kernel.
     pub requests: u64,
-    /// Times that more of a block than requested was stored in the page cache.
+    /// Stores of more of a block than requested in the page cache.
     pub stores: u64,
-    /// Times that storing was skipped: another thread was storing, or the block holds no more of
-    /// the file.
+    /// Stores that were skipped: another thread was storing, or the block has no other bytes of the
+    /// file.
     pub stores_left_out: u64,
 }
 
@@ -290,7 +287,7 @@ impl Drop for FuseMount {
 
 /// Finds the directory of an image that becomes the root.
 ///
-/// Errors: `Failed` if there is none at that path. Symbolic links are not followed.
+/// Errors: `Failed` if the path is not a directory. Symbolic links are not followed.
 pub fn find_subdir(engine: &ReadEngine, path: &ImagePath) -> Result<InodeId> {
     let volume = engine.volume();
     let mut at = volume.root();
@@ -304,7 +301,7 @@ pub fn find_subdir(engine: &ReadEngine, path: &ImagePath) -> Result<InodeId> {
     }
 }
 
-/// Returns true if a mount of packfs is there whose server has ended.
+/// Returns true if `path` is a mount of packfs whose server has ended.
 pub fn is_stale(path: &Path) -> bool {
     let at = table::place(path).ok();
     let mounted = at.and_then(|at| table::topmost(&at).ok()?);

@@ -1,4 +1,4 @@
-//! The ring of processors that the crate `io-uring` does not know: there is none, so mounts use
+//! Substitute for rings on architectures that the crate `io-uring` does not support: mounts use
 //! `/dev/fuse`.
 
 use super::abi::InHeader;
@@ -6,17 +6,17 @@ use rustix::fd::OwnedFd;
 use rustix::io::Errno;
 use std::io;
 
-/// A ring; none exists.
+/// Never constructed.
 pub(crate) enum Ring {}
 
-/// A request in an entry, as in `ring.rs`.
+/// Same as in `ring.rs`.
 pub(crate) struct RingRequest<'a> {
     pub(crate) header: InHeader,
     pub(crate) asked: &'a [u8],
     pub(crate) payload: &'a mut [u8],
 }
 
-/// Outcome of waiting, as in `ring.rs`.
+/// Same as in `ring.rs`.
 #[allow(dead_code, reason = "no ring returns one")]
 pub(crate) enum Event {
     Request(usize),

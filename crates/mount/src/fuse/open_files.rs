@@ -11,13 +11,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 /// Number of separately locked maps.
 const SHARD_COUNT: usize = 8;
-/// Files in each map.
 const FILES_MAX: usize = 64;
 
-/// A file that is being read.
 pub(crate) struct OpenFile {
     reader: FileReader,
-    /// Parts that were stored in the page cache.
     pub(crate) given: Marks,
 }
 
@@ -36,7 +33,6 @@ pub(crate) struct OpenFiles {
 
 #[derive(Default)]
 struct Shard {
-    /// Files with the time of their last read.
     files: HashMap<InodeId, (Arc<OpenFile>, u64)>,
     clock: u64,
 }
@@ -46,9 +42,6 @@ impl OpenFiles {
         OpenFiles { engine, shards: Default::default() }
     }
 
-    /// Returns a file, opened if needed.
-    ///
-    /// Errors: `Failed` if it is not a regular file, `Corrupt` if it is damaged.
     pub(crate) fn get(&self, id: InodeId) -> Result<Arc<OpenFile>> {
         // The upper bits of the product depend on all bits of the id.
         let index = (id.0.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 61) as usize % SHARD_COUNT;
@@ -69,8 +62,7 @@ impl Shard {
         Some(Arc::clone(file))
     }
 
-    /// Keeps a file, unless another thread was first: all readers of a file share its access
-    /// pattern.
+    /// Prefers the file of a faster thread: all readers of a file share its access pattern.
     fn keep(&mut self, id: InodeId, file: Arc<OpenFile>) -> Arc<OpenFile> {
         if let Some(file) = self.find(id) {
             return file;

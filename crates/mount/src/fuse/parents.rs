@@ -6,7 +6,7 @@ use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Most directories whose parents are remembered, about 2 MiB; others are searched for.
+/// Most directories with a known parent, about 2 MiB; others are searched for.
 const KNOWN_MAX: usize = 1 << 16;
 /// Most directories that a search reads.
 const SEARCHED_MAX: usize = 1 << 22;
@@ -25,7 +25,7 @@ impl Parents {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Remembers an entry of `dir`, if it is a directory.
+    /// Ignored unless `id` is a directory.
     pub(crate) fn learn(&self, dir: InodeId, id: InodeId, inode: &Inode) {
         if inode.kind == InodeKind::Directory {
             let mut known = self.lock();
@@ -35,12 +35,12 @@ impl Parents {
         }
     }
 
-    /// Returns the parent of a directory, if it was met before; the root is its own parent.
+    /// The root is its own parent.
     pub(crate) fn known(&self, dir: InodeId) -> Option<InodeId> {
         if dir == self.root { Some(dir) } else { self.lock().get(&dir).copied() }
     }
 
-    /// Returns the parent of a directory, searched for if needed; `None` if there is none.
+    /// Searches for an unknown parent.
     pub(crate) fn of(&self, dir: InodeId, volume: &dyn Volume) -> Result<Option<InodeId>> {
         match self.known(dir) {
             Some(parent) => Ok(Some(parent)),

@@ -3,7 +3,6 @@
 
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
-/// Most files that were looked up and may still be read.
 const AWAITED_MAX: usize = 8;
 /// Score from which files are expected to be read.
 const SCORE_MIN: u32 = 8;
@@ -12,7 +11,7 @@ const SCORE_MAX: u32 = 16;
 /// Penalty for a file that was looked up and not read.
 const COST: u32 = 2;
 
-/// Predictor of reads. Races may change scores slightly, which only affects speed.
+/// Races may change scores slightly, which only affects speed.
 #[derive(Default)]
 pub(crate) struct ReadPredictor {
     /// Node ids; 0 means none.
@@ -22,7 +21,7 @@ pub(crate) struct ReadPredictor {
 }
 
 impl ReadPredictor {
-    /// Records a lookup of a file; returns true if it is expected to be read.
+    /// Returns true if the file is expected to be read.
     pub(crate) fn looked_up(&self, node: u64) -> bool {
         let index = self.next.fetch_add(1, Ordering::Relaxed) % AWAITED_MAX;
         if self.awaited[index].swap(node, Ordering::Relaxed) != 0 {
@@ -32,7 +31,6 @@ impl ReadPredictor {
         self.score.load(Ordering::Relaxed) >= SCORE_MIN
     }
 
-    /// Records a read from the beginning of a file.
     pub(crate) fn read(&self, node: u64) {
         let awaited = self.awaited.iter().find(|awaited| awaited.load(Ordering::Relaxed) == node);
         if let Some(awaited) = awaited {

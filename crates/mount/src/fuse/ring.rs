@@ -16,27 +16,25 @@ use std::io;
 use std::ptr::NonNull;
 use zerocopy::{FromBytes, IntoBytes};
 
-/// Length of the headers of an entry, and place of its payload: contents are copied page by page.
+/// Length of the headers of an entry. Contents follow, and are copied page by page.
 const HEADERS_LEN: usize = 4096;
 /// Offset of `len` in `struct io_uring_sqe`.
 const SQE_LEN_AT: usize = 24;
 /// Number of `struct iovec` that a registration refers to.
 const PARTS: u32 = 2;
 
-/// A ring and its entries. Used by one thread, which is the one that starts it.
+/// Must be used only by the thread that starts it.
 pub(crate) struct Ring {
     ring: IoUring<Entry128>,
     device: OwnedFd,
     entries: Vec<Entry>,
-    /// Arguments of the request at hand.
     asked: Vec<u8>,
 }
 
-/// A place for one request at a time, in the queue of one processor.
+/// Slot for one request at a time, in the queue of one processor.
 struct Entry {
     queue: u16,
     owner: Owner,
-    /// Id of the request at hand.
     commit_id: u64,
     memory: Memory,
     /// Two `struct iovec`: the headers and the payload.
@@ -49,26 +47,20 @@ enum Owner {
     Kernel,
 }
 
-/// A request in an entry.
 pub(crate) struct RingRequest<'a> {
     pub(crate) header: InHeader,
-    /// Bytes after the header.
     pub(crate) asked: &'a [u8],
-    /// Destination of the answer.
     pub(crate) payload: &'a mut [u8],
 }
 
-/// Outcome of waiting.
 pub(crate) enum Event {
-    /// A request has arrived in this entry.
     Request(usize),
     /// The kernel has returned all entries: the mount is gone.
     Over,
 }
 
 impl Ring {
-    /// Creates a ring with one entry in each of `queues`, with answers of up to `payload_len`
-    /// bytes.
+    /// One entry for each of `queues`, with answers of up to `payload_len` bytes.
     ///
     /// Errors: those of `io_uring_setup(2)`, such as `PERM` where io_uring is disabled and `INVAL`
     /// before Linux 6.1, and lack of memory.
@@ -99,7 +91,7 @@ impl Ring {
         }
     }
 
-    /// Waits for a request, after the answers that were given so far were sent.
+    /// Sends pending answers first.
     pub(crate) fn next(&mut self) -> io::Result<Event> {
         loop {
             if let Some(completion) = self.ring.completion().next() {
@@ -110,7 +102,7 @@ impl Ring {
                         entry.owner = Owner::Us;
                         return Ok(Event::Request(index));
                     }
-                    // Returned for good, as the mount is gone.
+                    // Returned for good, because the mount is gone.
                     Some(entry) => entry.owner = Owner::Us,
                     None => {}
                 }
@@ -125,9 +117,7 @@ impl Ring {
         }
     }
 
-    /// Returns the request in an entry.
-    ///
-    /// Errors: `PROTO` if there is none, or its lengths contradict each other.
+    /// Errors: `PROTO` without a request, or if its lengths are inconsistent.
     pub(crate) fn request(&mut self, index: usize) -> Result<RingRequest<'_>, Errno> {
         let entry = self.entries.get_mut(index).filter(|entry| entry.owner == Owner::Us);
         let entry = entry.ok_or(Errno::PROTO)?;
@@ -146,8 +136,8 @@ impl Ring {
         Ok(RingRequest { header, asked: &self.asked, payload })
     }
 
-    /// Answers the request in an entry with the beginning of the payload, or an error. The answer
-    /// is sent by [`Self::submit`] or [`Self::next`].
+    /// The answer is the beginning of the payload, or an error. [`Self::submit`] or [`Self::next`]
+    /// sends it.
     pub(crate) fn answer(
         &mut self,
         index: usize,
@@ -167,7 +157,6 @@ impl Ring {
         self.queue_command(index, uring::COMMIT_AND_FETCH)
     }
 
-    /// Sends the answers that were given so far.
     pub(crate) fn submit(&mut self) -> io::Result<()> {
         loop {
             match self.ring.submit() {
@@ -177,7 +166,7 @@ impl Ring {
         }
     }
 
-    /// Queues a command of an entry, which belongs to the kernel from now on.
+    /// The entry belongs to the kernel from now on.
     fn queue_command(&mut self, index: usize, command: u32) -> io::Result<()> {
         let entry = self.entries.get_mut(index).ok_or(Errno::INVAL)?;
         let request =
@@ -191,7 +180,7 @@ impl Ring {
         // SAFETY: the entry is a `struct io_uring_sqe` of 128 bytes, whose field `len`, a `u32`,
         // has this offset; the crate has no setter for it.
         unsafe { (&raw mut command).cast::<u8>().add(SQE_LEN_AT).cast::<u32>().write_unaligned(PARTS) };
-        // Also if it cannot be queued: then the entry is not used any more.
+        // Also if it cannot be queued: then the entry is no longer used.
         entry.owner = Owner::Kernel;
         // SAFETY: the parts and the memory that the command refers to live as long as the entry,
         // whose memory is kept for good if the kernel has not returned it (see `drop`). Until then,
@@ -217,7 +206,7 @@ impl Entry {
     }
 }
 
-/// Pages of this process that are zero at first, and take no memory until they are written.
+/// Zeroed pages, which take no memory until they are written.
 struct Memory {
     start: NonNull<u8>,
     len: usize,
@@ -235,7 +224,7 @@ impl Memory {
         Ok(Memory { start, len })
     }
 
-    /// Returns all bytes; called only while the entry does not belong to the kernel.
+    /// Must not be called while the entry belongs to the kernel.
     fn bytes(&mut self) -> &mut [u8] {
         // SAFETY: the pages are mapped, readable, writable, and initialized, and belong to this
         // value; the kernel does not write to them while the entry is not its own.
@@ -248,7 +237,6 @@ impl Memory {
     }
 }
 
-/// Returns true for errors of a call that another call can overcome.
 fn is_passing(error: &io::Error) -> bool {
     let passing = [Errno::INTR, Errno::AGAIN, Errno::BUSY].map(Errno::raw_os_error);
     error.raw_os_error().is_some_and(|code| passing.contains(&code))

@@ -1,22 +1,19 @@
-//! Memory for the contents of an answer.
-
 use std::ops::Range;
 
-/// Contents are aligned to this in our memory, as in the kernel's: it copies page by page, and
-/// unaligned contents would need two of our pages for each of its own.
+/// Alignment of contents in our memory, as in the kernel's: it copies page by page, and unaligned
+/// contents would need two of our pages for each of its own.
 pub(crate) const PAGE_LEN: usize = 4096;
 
-/// Memory that contents are written to.
 pub(crate) enum Room<'a> {
     /// A buffer that grows to the longest answer so far, and a page.
     Growing(&'a mut Vec<u8>),
-    /// Memory of a constant length, which begins with a page.
+    /// Memory of a constant length, at a page boundary.
     Fixed(&'a mut [u8]),
 }
 
 impl Room<'_> {
-    /// Returns `len` bytes, or fewer if there are not that many, and their range. Old bytes are to
-    /// be overwritten.
+    /// Returns `len` bytes, or fewer if there is less room, and their range. Old bytes must be
+    /// overwritten.
     pub(crate) fn take(&mut self, len: usize) -> (Range<usize>, &mut [u8]) {
         let (start, all) = match self {
             Room::Growing(buffer) => {

@@ -9,8 +9,6 @@ use rustix::io::Errno;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Serves until the mount is gone.
-///
 /// Errors: `Io` if the connection to the kernel fails.
 pub(crate) fn serve(mut device: Device, served: &Served, requests: &AtomicU64) -> Result<()> {
     let (mut buffers, mut contents) = (AnswerBuffers::default(), Vec::new());
@@ -41,7 +39,7 @@ pub(crate) fn serve(mut device: Device, served: &Served, requests: &AtomicU64) -
     }
 }
 
-/// Answers a request; a panic costs one request, not the mount.
+/// A panic costs one request, not the mount.
 pub(crate) fn guarded(
     served: &Served,
     header: &InHeader,

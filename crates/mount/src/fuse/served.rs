@@ -1,4 +1,4 @@
-//! Answers to requests, as a read-only filesystem gives them.
+//! Answers to requests of a read-only filesystem.
 //!
 //! Node ids are the image's inode ids, shifted past the root's, so no table is needed: `forget`
 //! does nothing, and file handles of NFS clients survive a restart.
@@ -37,47 +37,37 @@ const READ_LEN_MAX: usize = 16 << 20;
 /// Longest answer whose buffer is kept: the longest read, and its alignment.
 const KEPT_LEN_MAX: usize = (1 << 20) + PAGE_LEN;
 
-/// Answer to a request.
 pub(crate) enum Answer {
     /// No answer: the kernel does not wait.
     None,
-    /// The bytes in [`AnswerBuffers::body`].
     Body,
-    /// A range of the [`Room`].
     Contents(Range<usize>),
 }
 
-/// Work that is done after the answer was sent.
 pub(crate) enum FollowUp {
-    /// Store the block around a random read in the page cache.
     Store(RandomRead),
-    /// Decode the beginning of a file that is expected to be read.
     Prepare(InodeId),
 }
 
-/// Buffers for the answers of one thread.
 #[derive(Default)]
 pub(crate) struct AnswerBuffers {
     pub(crate) body: Vec<u8>,
-    /// Work to do after the answer.
     pub(crate) after: Option<FollowUp>,
 }
 
 impl AnswerBuffers {
-    /// Frees buffers that only an unusual answer needed.
     pub(crate) fn tidy(&mut self) {
         tidy(&mut self.body);
     }
 }
 
-/// Frees a buffer that only an unusual answer needed.
 pub(crate) fn tidy(buffer: &mut Vec<u8>) {
     if buffer.capacity() > KEPT_LEN_MAX {
         *buffer = Vec::new();
     }
 }
 
-/// An image as a filesystem. Shared by all serving threads.
+/// Shared by all serving threads.
 pub(crate) struct Served {
     pub(crate) engine: Arc<ReadEngine>,
     root: InodeId,
@@ -121,7 +111,6 @@ impl Served {
         self.engine.volume()
     }
 
-    /// Returns the inode of a node id.
     fn inode_id(&self, node: u64) -> Result<InodeId, Errno> {
         match node {
             ROOT_ID => Ok(self.root),
@@ -129,12 +118,10 @@ impl Served {
         }
     }
 
-    /// Returns the node id of an inode.
     pub(crate) fn node(&self, id: InodeId) -> Result<u64, Errno> {
         if id == self.root { Ok(ROOT_ID) } else { id.0.checked_add(NODE_MIN).ok_or(Errno::IO) }
     }
 
-    /// Builds the answer to a request in `buffers`.
     pub(crate) fn answer(
         &self,
         header: &InHeader,
@@ -173,7 +160,6 @@ impl Served {
         Ok(Answer::Body)
     }
 
-    /// Does optional work after an answer was sent.
     pub(crate) fn afterwards(&self, device: &Device, after: FollowUp) {
         match after {
             FollowUp::Store(jump) => self.stores.store_around(device, &jump),
@@ -181,7 +167,6 @@ impl Served {
         }
     }
 
-    /// Decodes the beginning of a file that is expected to be read.
     pub(crate) fn prepare(&self, id: InodeId) {
         // While other threads are busy, only requested blocks are decoded.
         if self.busy.load(Ordering::Relaxed) <= 1
@@ -191,7 +176,7 @@ impl Served {
         }
     }
 
-    /// Counts a thread as busy until the returned guard is dropped.
+    /// Busy until the guard is dropped.
     pub(crate) fn busy(&self) -> Busy<'_> {
         self.busy.fetch_add(1, Ordering::Relaxed);
         Busy(&self.busy)
@@ -225,7 +210,6 @@ impl Served {
         Ok(())
     }
 
-    /// Returns the attributes of an entry of `dir`.
     pub(crate) fn entry(&self, dir: InodeId, id: InodeId) -> Result<EntryOut, Errno> {
         let node = self.node(id)?;
         let inode = self.volume().inode(id).map_err(errno)?;
@@ -246,7 +230,6 @@ impl Served {
         Ok(())
     }
 
-    /// Returns the inode's owner after mapping.
     pub(crate) fn owner(&self, inode: &Inode) -> packfs_core::Owner {
         self.owners.as_ref().map_or(inode.meta.owner, |owners| owners(inode.meta.owner))
     }
@@ -315,7 +298,6 @@ impl Served {
     }
 }
 
-/// Guard of a busy thread.
 pub(crate) struct Busy<'a>(&'a AtomicUsize);
 
 impl Drop for Busy<'_> {
@@ -324,7 +306,6 @@ impl Drop for Busy<'_> {
     }
 }
 
-/// Returns a name from a request, without its terminating NUL.
 pub(crate) fn name(asked: &[u8]) -> Result<&[u8], Errno> {
     asked.split(|&byte| byte == 0).next().filter(|name| !name.is_empty()).ok_or(Errno::INVAL)
 }

@@ -24,7 +24,6 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use zerocopy::{FromBytes, IntoBytes};
 
-/// Name of the file; not visible outside.
 const NAME: &str = "disk";
 const NODE: u64 = 2;
 /// Longest read or write: the kernel's limit for one request, unless root raises it.
@@ -38,8 +37,8 @@ const FD_MIN: i32 = 256;
 /// Time for threads to end before they are woken.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// Contents of a [`SingleFile`]. Called by several threads at a time; the requesting process waits
-/// for the call.
+/// Contents of a [`SingleFile`]. Called by several threads concurrently; the requesting process
+/// waits for the call.
 pub trait FileContents: Send + Sync {
     /// Returns the length in bytes, which is constant.
     fn len(&self) -> u64;
@@ -113,8 +112,7 @@ impl SingleFile {
         Ok(File::from(file.or_io(|| "cannot open the served file")?))
     }
 
-    /// Ends the threads that return from the contents in time; once the last one has ended,
-    /// processes with the file open get errors.
+    /// Once the last thread has ended, processes with the file open get errors.
     fn finish(&mut self) {
         self.stop.store(true, Ordering::SeqCst);
         let end = Instant::now() + PATIENCE;
@@ -129,8 +127,8 @@ impl SingleFile {
         }
     }
 
-    /// Wakes the threads: each ends with its next request, so one request is issued for each that
-    /// still runs. A waker that cannot be started (thread limit) is retried the next time.
+    /// Each thread ends with its next request, so one request is issued for each that still runs. A
+    /// waker that cannot be started (thread limit) is retried the next time.
     fn wake(&self, wakers: &mut Vec<JoinHandle<()>>) {
         wakers.retain(|waker| !waker.is_finished());
         while wakers.len() < self.threads.len() {
@@ -154,13 +152,11 @@ impl Drop for SingleFile {
     }
 }
 
-/// One serving thread.
 struct Server {
     door: Device,
     contents: Arc<dyn FileContents>,
     stop: Arc<AtomicBool>,
     read_only: bool,
-    /// Bytes read, or another answer.
     room: Vec<u8>,
 }
 
@@ -191,7 +187,7 @@ struct Answers<'a> {
 }
 
 impl Answers<'_> {
-    /// Builds the answer in `room` and returns its length; `None` if there is none.
+    /// Returns the length; `None` without an answer.
     fn answer(&self, header: &InHeader, body: &[u8], room: &mut Vec<u8>) -> Result<Option<usize>, Errno> {
         match (header.opcode, header.nodeid) {
             (opcode::READ, NODE) => return self.read(body, room).map(Some),

@@ -11,16 +11,13 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{SyncSender, TrySendError};
 use std::sync::{Arc, Mutex, TryLockError};
 
-/// Position of a random read after other random reads.
 pub(crate) struct RandomRead {
     pub(crate) file: Arc<OpenFile>,
     pub(crate) node: u64,
     pub(crate) offset: u64,
 }
 
-/// Decides about stores, and counts them.
 pub(crate) struct Stores {
-    /// Held by the storing thread.
     one: Mutex<()>,
     is_refused: AtomicBool,
     /// Longest file of which a good part fits into the memory of this machine.
@@ -40,21 +37,19 @@ impl Stores {
         }
     }
 
-    /// Returns true if storing parts of a file pays.
     pub(crate) fn are_for(&self, file: &OpenFile) -> bool {
         file.len() <= self.file_len_max && !self.is_refused.load(Ordering::Relaxed) && file.is_random()
     }
 
-    /// Decodes the whole block around a random read and stores the part that the kernel has not
-    /// requested; does nothing if another thread is storing. Decoding errors are left to the
-    /// reader.
+    /// Stores the part of the block that the kernel has not requested; does nothing if another
+    /// thread is storing. Decoding errors are left to the reader.
     pub(crate) fn store_around(&self, device: &Device, read: &RandomRead) {
         // Counted after the lock is released.
         let count = if self.has_stored(device, read) { &self.stores } else { &self.left_out };
         count.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Hands over a random read to the storing thread; skips it if that is busy.
+    /// Skips the read if the storing thread is busy.
     pub(crate) fn hand_over(&self, stores: &SyncSender<RandomRead>, read: RandomRead) {
         if let Err(TrySendError::Full(read) | TrySendError::Disconnected(read)) = stores.try_send(read) {
             if !read.file.given.want(read.offset, read.file.len()) {
@@ -86,13 +81,12 @@ impl Stores {
         outcome.is_ok()
     }
 
-    /// Returns the number of stores, and of skipped ones.
     pub(crate) fn counts(&self) -> (u64, u64) {
         (self.stores.load(Ordering::Relaxed), self.left_out.load(Ordering::Relaxed))
     }
 }
 
-/// Returns the memory of this machine in bytes; 0 if unknown.
+/// Length in bytes; 0 if unknown.
 fn memory_len() -> u64 {
     let told = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
     let kibibytes = told.lines().find_map(|line| line.strip_prefix("MemTotal:")?.trim().strip_suffix("kB"));

@@ -12,18 +12,16 @@ const DEPTH_MAX: usize = 4096;
 
 /// Writes each path once, when a file is read, a symbolic link followed or a directory listed.
 ///
-/// Remembers where every inode was found, so memory grows with the inodes looked up. Inodes without
-/// a known name (NFS handles), and names with a line feed, are skipped.
+/// Records the directory and name of every inode, so memory grows with the inodes looked up. Inodes
+/// without a known name (NFS handles), and names with a line feed, are skipped.
 pub(crate) struct TraceWriter {
     root: InodeId,
-    /// Path of the root within the image.
     above: ImagePath,
     state: Mutex<State>,
 }
 
 struct State {
     file: File,
-    /// First directory and name of each inode.
     found: HashMap<InodeId, (InodeId, Box<[u8]>)>,
     used: HashSet<InodeId>,
 }
@@ -34,13 +32,11 @@ impl TraceWriter {
         TraceWriter { root, above, state: Mutex::new(state) }
     }
 
-    /// Remembers the name of an entry of `dir`.
     pub(crate) fn found(&self, dir: InodeId, name: &[u8], id: InodeId) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         state.found.entry(id).or_insert_with(|| (dir, name.into()));
     }
 
-    /// Writes the path of an inode on its first use.
     pub(crate) fn used(&self, id: InodeId) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         if state.used.insert(id)

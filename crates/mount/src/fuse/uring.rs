@@ -1,5 +1,5 @@
 //! Serving through io_uring (Linux 6.14 and later, if root has enabled it): each processor has a
-//! queue, and a request goes to the queue of the processor that it was made on.
+//! queue for its requests.
 //!
 //! An answer and the wait for the next request are one system call. A serving thread runs on the
 //! processor of its queue, so that neither the request nor the answer wakes another processor.
@@ -19,18 +19,16 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::SyncSender;
 
-/// Longest list of processors that is read from the kernel.
 const PROCESSORS_MAX: u16 = 8192;
 
-/// A serving thread's ring and the processor that the thread runs on.
 pub(crate) struct Worker {
     ring: Ring,
     processor: Option<u16>,
 }
 
 impl Worker {
-    /// Creates the workers of a mount. All memory and rings are created here, because the kernel
-    /// holds back all requests once it was told that they are to go through io_uring.
+    /// Allocates all memory and rings, because the kernel blocks requests once io_uring was agreed
+    /// on.
     ///
     /// Errors: as [`Ring::new`], and if the processors of this machine are unknown.
     pub(crate) fn all(device: impl AsFd, thread_count: usize, payload_len: usize) -> io::Result<Vec<Worker>> {
@@ -48,7 +46,6 @@ impl Worker {
             .collect()
     }
 
-    /// Gives the entries to the kernel, which sends requests once all queues have one.
     pub(crate) fn start(&mut self) -> io::Result<()> {
         if let Some(processor) = self.processor {
             let mut only = CpuSet::new();
@@ -61,7 +58,7 @@ impl Worker {
         self.ring.start()
     }
 
-    /// Serves until the mount is gone. `stores` takes parts of files for the page cache.
+    /// `stores` takes parts of files for the page cache.
     ///
     /// Errors: `Io` if the connection to the kernel fails.
     pub(crate) fn serve(
@@ -102,7 +99,6 @@ impl Worker {
     }
 }
 
-/// Completes an answer in the payload; returns its length.
 fn len_of(answer: &Answer, buffers: &AnswerBuffers, payload: &mut [u8]) -> std::result::Result<usize, Errno> {
     match answer {
         Answer::Body => {
@@ -117,8 +113,8 @@ fn len_of(answer: &Answer, buffers: &AnswerBuffers, payload: &mut [u8]) -> std::
     }
 }
 
-/// Returns the queues of each worker. Those of processors that are online are shared evenly; one
-/// queue has several workers if there are enough. The others are almost never used.
+/// Queues of online processors are shared evenly; one queue has several workers if there are
+/// enough. Others are almost never used.
 fn queues_of_workers(queues: &[u16], online: &[u16], thread_count: usize) -> Vec<Vec<u16>> {
     let mut of_workers = vec![Vec::new(); thread_count];
     let online: Vec<u16> = queues.iter().copied().filter(|queue| online.contains(queue)).collect();
@@ -132,13 +128,12 @@ fn queues_of_workers(queues: &[u16], online: &[u16], thread_count: usize) -> Vec
     of_workers
 }
 
-/// Returns the processors that are `possible` or `online`.
 fn processors(state: &str) -> io::Result<Vec<u16>> {
     let text = std::fs::read_to_string(format!("/sys/devices/system/cpu/{state}"))?;
     parse_list(text.trim()).ok_or_else(|| io::ErrorKind::InvalidData.into())
 }
 
-/// Parses a list such as `0-3,8`.
+/// The format is such as `0-3,8`.
 fn parse_list(text: &str) -> Option<Vec<u16>> {
     let mut all = Vec::new();
     for part in text.split(',') {

@@ -7,7 +7,7 @@ use rustix::io::Errno;
 use zerocopy::{FromBytes, IntoBytes};
 
 impl Served {
-    /// Errors: `NODATA` if there is no such attribute, `RANGE` if it does not fit.
+    /// Errors: `NODATA` if the attribute does not exist, `RANGE` if it does not fit.
     pub(crate) fn xattr(&self, id: InodeId, asked: &[u8], body: &mut Vec<u8>) -> Result<(), Errno> {
         let (asked, rest) = GetXattrIn::read_from_prefix(asked).map_err(|_| Errno::INVAL)?;
         let name = name(rest)?;
@@ -32,7 +32,7 @@ impl Served {
     }
 }
 
-/// Answers with bytes, or with their length if the request has a length of 0.
+/// Answers with the length if the request has a length of 0.
 fn sized(bytes: &[u8], len_max: u32, body: &mut Vec<u8>) -> Result<(), Errno> {
     if len_max == 0 {
         let size = u32::try_from(bytes.len()).map_err(|_| Errno::TOOBIG)?;

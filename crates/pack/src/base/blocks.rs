@@ -13,7 +13,6 @@ const LEN_MAX: u32 = 64 << 20;
 /// Most extents in one range of a file; files with more are not reused.
 const EXTENTS_MAX: usize = 1 << 16;
 
-/// Scratch buffers of one thread for blocks of the base.
 pub(crate) struct BaseReader<'a> {
     base: &'a Base,
     decoders: Decoders,
@@ -26,9 +25,7 @@ impl<'a> BaseReader<'a> {
         BaseReader { base, decoders: Decoders::new(), stored: Vec::new(), decoded: Vec::new() }
     }
 
-    /// Returns the extents of a range of a file in order; empty if there are too many.
-    ///
-    /// Errors: `Corrupt`, `Io`.
+    /// Empty if there are too many.
     pub(crate) fn extents(&self, file: Match, range: Range<u64>) -> Result<Vec<Extent>> {
         let mut extents = Vec::new();
         self.base.volume.extents(file.id, range.start..range.end.min(file.len), &mut |extent| {
@@ -41,9 +38,6 @@ impl<'a> BaseReader<'a> {
         Ok(extents)
     }
 
-    /// Returns the stored bytes of a block.
-    ///
-    /// Errors: `Corrupt` for a block that is too long or lies outside the image, `Io`.
     pub(crate) fn stored(&mut self, block: &BlockRef) -> Result<&[u8]> {
         if block.stored_len > LEN_MAX || block.decoded_len > LEN_MAX {
             let fault = format!("block at {:#x}: longer than {LEN_MAX} bytes", block.offset);
@@ -59,11 +53,7 @@ impl<'a> BaseReader<'a> {
         Ok(&self.stored)
     }
 
-    /// Returns the stored and the decoded bytes of a block. A prefix is decoded only as far as
-    /// needed.
-    ///
-    /// Errors: as [`BaseReader::stored`]; `Corrupt` for a block that does not decode to its
-    /// declared length.
+    /// A prefix is decoded only as far as needed.
     pub(crate) fn decode(&mut self, block: &BlockRef) -> Result<(&[u8], &[u8])> {
         self.stored(block)?;
         let corrupt = |what: String| {
@@ -87,9 +77,6 @@ impl<'a> BaseReader<'a> {
         Ok((&self.stored, &self.decoded))
     }
 
-    /// Returns uncompressed bytes of the base.
-    ///
-    /// Errors: `Corrupt` if the image ends first, `Io`.
     pub(crate) fn plain(&mut self, offset: u64, len: u64) -> Result<&[u8]> {
         // A length above u32 exceeds `LEN_MAX`, so the saturated value is refused too.
         self.stored(&BlockRef::stored(offset, u32::try_from(len).unwrap_or(u32::MAX)))

@@ -8,7 +8,6 @@ use packfs_core::{NodeId, NodeKind};
 use packfs_format::{DataKind, InodeId};
 use std::collections::HashMap;
 
-/// A candidate file of the base.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Match {
     pub id: InodeId,
@@ -19,15 +18,11 @@ pub(crate) struct Match {
 /// Comparison still required before blocks are copied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Trust {
-    /// Source and base must be compared.
     Neither,
-    /// The base must be decoded, to find damage.
     Same,
-    /// Nothing is checked.
     Blind,
 }
 
-/// The candidate of each node of the source's tree.
 pub(crate) struct Matches(Vec<Option<Match>>);
 
 impl Matches {

@@ -66,14 +66,10 @@ impl Base {
         Base { volume, image, tree, inodes, proof }
     }
 
-    /// Says whether what was copied is what the base holds still.
-    ///
-    /// Errors: those of [`Image::check_unchanged`].
     pub(crate) fn check_unchanged(&self) -> Result<()> {
         self.image.check_unchanged()
     }
 
-    /// Returns the number of unused bytes that may be kept along with used ones.
     fn waste_max(&self) -> u64 {
         self.image.len() / DEAD_SHARE
     }
@@ -91,9 +87,10 @@ impl Base {
             _ => {
                 let (base, wanted) = (words(&base), words(&wanted));
                 let name = self.image.name();
-                let what = format!("cannot use {name} as the base: it is {base}, the new image is {wanted}");
+                let message =
+                    format!("cannot use {name} as the base: it is {base}, the new image is {wanted}");
                 let hint = "the base must have the requested format, codec, level and block size";
-                Err(Error::usage(what).hint(hint))
+                Err(Error::usage(message).hint(hint))
             }
         }
     }
@@ -105,21 +102,17 @@ impl fmt::Debug for Base {
     }
 }
 
-/// Parts of a base that are reused for one image.
 pub(crate) struct Reuse<'a, T> {
     pub base: &'a Base,
     matches: Matches,
-    /// Fragment blocks, or parts of the packed stream, that are kept.
+    /// Fragment blocks, or parts of the packed stream.
     pub kept: T,
-    /// Blocks copied so far and their stored bytes.
     pub copied: Tally,
-    /// Number of blocks of the base that could not be decoded.
     pub damaged: AtomicU64,
 }
 
 /// Parts of the base that hold tails of several files and are kept.
 pub(crate) trait Kept: Default {
-    /// Returns true if the tail of a file keeps its place.
     fn keeps_tail_of(&self, node: NodeId) -> bool;
 }
 
@@ -131,7 +124,6 @@ pub(crate) struct Tally {
 }
 
 impl Tally {
-    /// Returns the number of blocks and of bytes.
     pub(crate) fn get(&self) -> (u64, u64) {
         (self.blocks.load(Ordering::Relaxed), self.bytes.load(Ordering::Relaxed))
     }
@@ -143,7 +135,6 @@ impl Tally {
 }
 
 impl<'a, T: Kept> Reuse<'a, T> {
-    /// Returns true if files were copied without a look at what they hold.
     pub(crate) fn is_blind(&self) -> bool {
         matches!(self.base.proof, Proof::Times | Proof::SourceUnread) && self.copied.get().0 > 0
     }
@@ -161,12 +152,11 @@ impl<'a, T: Kept> Reuse<'a, T> {
         Ok(reuse)
     }
 
-    /// Returns the file of the base that may hold the same data as a file of the source.
     pub(crate) fn match_of(&self, node: NodeId) -> Option<Match> {
         self.matches.of(node)
     }
 
-    /// Returns what is proven about bytes of a file that keep their place in the base.
+    /// Proof about bytes of a file that keep their offset in the base.
     pub(crate) fn digest_of_kept(&self, node: NodeId) -> ContentDigest {
         match self.match_of(node).map(|found| found.trust) {
             Some(Trust::Blind) => ContentDigest::Nothing,
@@ -174,7 +164,6 @@ impl<'a, T: Kept> Reuse<'a, T> {
         }
     }
 
-    /// Warns of damaged blocks, once.
     pub(crate) fn warn(&self, progress: &dyn Progress) {
         let damaged = self.damaged.load(Ordering::Relaxed);
         if damaged > 0 {

@@ -12,7 +12,6 @@ use packfs_format::{Blocks, Extent, ExtentFrom, StoredBlock};
 use std::ops::Range;
 use std::sync::atomic::Ordering;
 
-/// One worker's view of the base.
 pub(crate) struct OldBlocks<'a> {
     reuse: &'a Reuse<'a, KeptBlocks>,
     reader: BaseReader<'a>,
@@ -24,7 +23,7 @@ pub(crate) struct OldBlocks<'a> {
 }
 
 impl<'a> OldBlocks<'a> {
-    /// Creates the view; `None` without a base, or if blocks are not compressed.
+    /// `None` without a base, or if blocks are not compressed.
     pub(crate) fn new(
         context: &'a Context<'a, Blocks>,
         reuse: Option<&'a Reuse<'a, KeptBlocks>>,
@@ -36,7 +35,7 @@ impl<'a> OldBlocks<'a> {
         Some(OldBlocks { reuse, reader, algorithm, holes, extents: Vec::new(), trust: Trust::Neither })
     }
 
-    /// Looks up a range of a file. Unreadable parts of the base are not used.
+    /// Unreadable parts of the base are not used.
     pub(crate) fn look_up(&mut self, node: NodeId, range: Range<u64>) {
         self.extents.clear();
         let found = self.reuse.match_of(node).filter(|_| !range.is_empty());
@@ -46,7 +45,6 @@ impl<'a> OldBlocks<'a> {
         }
     }
 
-    /// Copies a block without reading the source, if the base has it.
     pub(crate) fn copy_unread(
         &mut self,
         offset: u64,
@@ -91,7 +89,6 @@ impl<'a> OldBlocks<'a> {
         }
     }
 
-    /// Copies the base's block at this offset if it holds the same bytes.
     pub(crate) fn copy_same(&mut self, offset: u64, raw: &[u8], out: &mut Vec<u8>) -> Option<StoredBlock> {
         match self.at(offset, raw.len() as u32)? {
             ExtentFrom::Hole => None,
@@ -117,7 +114,7 @@ impl<'a> OldBlocks<'a> {
         }
     }
 
-    /// Returns the location of these bytes in the base, if the base cut them into the same blocks.
+    /// `None` unless the base cut these bytes into the same blocks.
     fn at(&self, offset: u64, len: u32) -> Option<ExtentFrom> {
         let index = self.extents.partition_point(|extent| extent.offset <= offset).checked_sub(1)?;
         let extent = self.extents.get(index)?;
@@ -146,7 +143,7 @@ impl<'a> OldBlocks<'a> {
     }
 }
 
-/// Counts a block that cannot be decoded; it is compressed again, and reported at the end.
+/// The block is compressed again; the count is reported at the end.
 fn count_damage<T>(reuse: &Reuse<'_, KeptBlocks>, found: packfs_core::Result<T>) -> Option<T> {
     if found.is_err() {
         reuse.damaged.fetch_add(1, Ordering::Relaxed);

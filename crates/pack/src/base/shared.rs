@@ -18,10 +18,8 @@ use std::collections::{BTreeMap, HashSet};
 use std::sync::Mutex;
 use std::sync::atomic::Ordering;
 
-/// Blocks of a file that are examined at a time.
 const STRETCH_BLOCKS: u64 = 4096;
 
-/// A fragment block that is kept.
 pub(crate) struct KeptBlock {
     pub block: BlockRef,
     /// Its used tails, in plan order.
@@ -32,7 +30,6 @@ pub(crate) struct KeptBlock {
 #[derive(Default)]
 pub(crate) struct KeptBlocks {
     pub blocks: Vec<KeptBlock>,
-    /// Files whose tails lie in them.
     nodes: HashSet<NodeId>,
 }
 
@@ -42,18 +39,15 @@ impl Kept for KeptBlocks {
     }
 }
 
-/// A tail that keeps its place in its block.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct KeptTail {
     pub node: NodeId,
     /// Start in the decoded block.
     pub start: u32,
     pub len: u32,
-    /// Hash of the tail's bytes.
     pub hash: u128,
 }
 
-/// A tail that may lie in a block.
 struct Guess {
     node: NodeId,
     /// Start in the file, and length.
@@ -64,7 +58,6 @@ struct Guess {
     trust: Trust,
 }
 
-/// A block and its number of used bytes.
 struct Judged {
     kept: KeptBlock,
     decoded_len: u64,
@@ -81,7 +74,6 @@ impl Judged {
 /// Costs of keeping a part of the base, lengths in bytes.
 #[derive(Clone, Copy)]
 pub(super) struct Measures {
-    /// Unused bytes.
     pub dead: u64,
     pub len: u64,
     pub stored_len: u64,
@@ -96,7 +88,6 @@ impl Measures {
     }
 }
 
-/// Compares every tail of the source with its candidate in the base.
 pub(crate) fn find(
     context: &Context<'_, Blocks>,
     reuse: &Reuse<'_, KeptBlocks>,
@@ -132,7 +123,6 @@ pub(crate) fn find(
     Ok(KeptBlocks { blocks, nodes })
 }
 
-/// Collects the candidate tails of each block, by stored position.
 fn guess(
     context: &Context<'_, Blocks>,
     reuse: &Reuse<'_, KeptBlocks>,
@@ -189,7 +179,6 @@ fn leave_blocks_of_files(
     }
 }
 
-/// Compares candidate tails with the contents of a block.
 fn judge(
     context: &Context<'_, Blocks>,
     reader: &mut BaseReader<'_>,
@@ -228,16 +217,15 @@ fn judge(
     Ok(Judged { kept: KeptBlock { block, tails }, decoded_len, dead_len })
 }
 
-/// Returns the number of bytes in the union of ranges.
 pub(super) fn covered_len(ranges: impl Iterator<Item = (u64, u64)>) -> u64 {
     let mut ranges: Vec<(u64, u64)> = ranges.collect();
     ranges.sort_unstable();
-    let mut end = 0;
-    ranges.iter().fold(0, |sum, &(from, to)| {
-        let more = to.saturating_sub(from.max(end));
+    let (mut end, mut sum) = (0, 0);
+    for (from, to) in ranges {
+        sum += to.saturating_sub(from.max(end));
         end = end.max(to);
-        sum + more
-    })
+    }
+    sum
 }
 
 /// Keeps parts in ascending order of unused bytes, as long as these stay within `waste_max`.

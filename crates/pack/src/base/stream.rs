@@ -19,16 +19,13 @@ use std::collections::{BTreeMap, HashMap};
 use std::ops::{ControlFlow, Range};
 use std::sync::atomic::Ordering;
 
-/// Longest part that is decoded; longer ones are not used.
 const PART_LEN_MAX: u64 = 64 << 20;
-/// Most clusters of a stream.
 const CLUSTERS_MAX: usize = 1 << 24;
 /// Most slices of tails in parts; further tails are ignored.
 const SLICES_MAX: usize = 1 << 22;
-/// Most rounds of selection, after tails were lost with a dropped part.
+/// Further rounds would only find tails that were lost with a dropped part.
 const ROUNDS_MAX: usize = 16;
 
-/// A cluster of the stream, or a run of plain blocks.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct StreamCluster {
     /// Start in the base's stream, and length there.
@@ -41,31 +38,25 @@ pub(crate) struct StreamCluster {
     pub block: Option<BlockRef>,
 }
 
-/// A file's tail, or the whole file, in the stream.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct StreamTail {
     pub node: NodeId,
-    /// Start in the file.
     pub from: u64,
     pub len: u32,
     /// Start in the base's stream; once parts are selected, in the new one.
     pub at: u64,
-    /// Hash of the bytes if they lie in one part.
     pub hash: Option<u128>,
 }
 
-/// Parts of the stream that are kept.
 #[derive(Default)]
 pub(crate) struct KeptStream {
     pub clusters: Vec<StreamCluster>,
     pub tails: Vec<StreamTail>,
     pub len: u64,
-    /// Index of each file's tail.
     tail_of: HashMap<NodeId, usize>,
 }
 
 impl KeptStream {
-    /// Returns the kept tail of a file.
     pub(crate) fn tail(&self, node: NodeId) -> Option<StreamTail> {
         self.tails.get(*self.tail_of.get(&node)?).copied()
     }
@@ -92,13 +83,11 @@ impl Guess {
     }
 }
 
-/// A tail that was found in the stream, and the parts that hold it.
 struct Found {
     tail: StreamTail,
     parts: Range<usize>,
 }
 
-/// Compares the stream with the source and selects the parts that are kept.
 pub(crate) fn find(
     context: &Context<'_, Clusters>,
     reuse: &Reuse<'_, KeptStream>,
@@ -147,7 +136,7 @@ pub(crate) fn find(
     Ok(stream)
 }
 
-/// Returns the candidates that lie in parts without a gap, in stream order, and these parts.
+/// Candidates that lie in parts without a gap, in stream order, and these parts.
 fn within(parts: &[Vec<StreamCluster>], mut guesses: Vec<Guess>) -> Vec<(Guess, Range<usize>)> {
     guesses.sort_unstable_by_key(|guess| (guess.at, guess.node));
     let ranges: Vec<Range<u64>> = parts.iter().map(|part| part_range(part)).collect();
@@ -166,7 +155,6 @@ fn within(parts: &[Vec<StreamCluster>], mut guesses: Vec<Guess>) -> Vec<(Guess, 
     guesses.into_iter().filter_map(place).collect()
 }
 
-/// Selects the parts to keep, and drops tails that lie in a dropped one.
 fn choose(parts: &[Vec<StreamCluster>], tails: &mut Vec<Found>, waste_max: u64) -> Vec<bool> {
     let mut is_kept = vec![true; parts.len()];
     for _ in 0..ROUNDS_MAX {
@@ -196,7 +184,6 @@ fn overlap(one: &Range<u64>, other: &Range<u64>) -> Range<u64> {
     one.start.max(other.start)..one.end.min(other.end)
 }
 
-/// Splits the stream into parts; parts that cannot be used are left out.
 fn parts(cut: &ClusterPlan, reuse: &Reuse<'_, KeptStream>) -> Result<Vec<Vec<StreamCluster>>> {
     let base = reuse.base;
     let Some((id, len)) = base.volume.packed_stream() else { return Ok(Vec::new()) };
@@ -234,7 +221,6 @@ fn part_range(part: &[StreamCluster]) -> Range<u64> {
     }
 }
 
-/// Returns an extent of the stream as a cluster if it can be copied.
 fn cluster(cut: &ClusterPlan, extent: &Extent) -> Option<StreamCluster> {
     let block_len = u64::from(cut.block_len);
     let Extent { offset: start, len, from } = *extent;
@@ -258,8 +244,8 @@ fn cluster(cut: &ClusterPlan, extent: &Extent) -> Option<StreamCluster> {
     }
 }
 
-/// Returns true if a block can be copied as a cluster of `space` bytes: it satisfies what the
-/// engine guarantees for its own clusters.
+/// True if a block can be copied as a cluster of `space` bytes: it satisfies what the engine
+/// guarantees for its own clusters.
 pub(crate) fn is_whole_cluster(
     cut: &ClusterPlan,
     recipe: &ClusterRecipe,
@@ -278,12 +264,10 @@ pub(crate) fn is_whole_cluster(
         && len <= u64::from(cut.decoded_len_max)
 }
 
-/// Returns true if the block was compressed by the recipe's second codec.
 pub(crate) fn is_second(recipe: &ClusterRecipe, block: &BlockRef) -> bool {
     recipe.second.is_some() && block.algorithm != Some(recipe.codec.algorithm())
 }
 
-/// Collects tails of files that may lie in the stream, with their positions.
 fn guesses(
     context: &Context<'_, Clusters>,
     reuse: &Reuse<'_, KeptStream>,
@@ -311,7 +295,6 @@ fn guesses(
     guesses
 }
 
-/// Returns the start of a file's tail, in the file and in the stream.
 fn stream_tail(
     reader: &BaseReader<'_>,
     file: Match,
@@ -395,7 +378,6 @@ fn measures(part: &[StreamCluster], wanted: Vec<(u64, u64)>) -> Measures {
     }
 }
 
-/// Concatenates the kept parts.
 fn joined(parts: &[Vec<StreamCluster>], is_kept: &[bool], tails: Vec<Found>) -> KeptStream {
     let mut stream = KeptStream::default();
     // Starts of the parts in the base's stream and in the new one.

@@ -18,7 +18,6 @@ use packfs_core::{ContentReader, Error, NodeId, Result};
 use packfs_format::{BlockStorage, Blocks, Incompressible, StoredBlock};
 use std::ops::Range;
 
-/// The blocks and the tail of a piece.
 #[derive(Default)]
 pub(crate) struct BlockPiece {
     pub blocks: Vec<StoredBlock>,
@@ -31,12 +30,10 @@ pub(crate) struct BlockPiece {
     pub host_block: Option<HostBlock>,
 }
 
-/// A file of the source, opened on first read.
 struct Source<'a> {
     context: &'a Context<'a, Blocks>,
     node: NodeId,
     reader: Option<Box<dyn ContentReader + 'a>>,
-    /// Run of data found last.
     data: Range<u64>,
 }
 
@@ -54,7 +51,7 @@ impl<'a> Source<'a> {
         Ok(self.reader.insert(reader).as_mut())
     }
 
-    /// Reads a block. Returns true if it becomes a hole; `raw` is unspecified then.
+    /// Returns true if the block becomes a hole; `raw` is unspecified then.
     fn read_block(&mut self, offset: u64, raw: &mut [u8], digest: &mut PieceDigest) -> Result<bool> {
         let holes = self.context.plan.holes;
         if holes && self.data.end <= offset {
@@ -69,13 +66,11 @@ impl<'a> Source<'a> {
         Ok(holes && is_zero(raw))
     }
 
-    /// Errors: `Failed` for a file that changed while it was read.
     fn check_unchanged(&mut self) -> Result<()> {
         self.reader.as_mut().map_or(Ok(()), |reader| reader.check_unchanged())
     }
 }
 
-/// Encoders and scratch buffers of one worker.
 pub(crate) struct Cutter<'a> {
     context: &'a Context<'a, Blocks>,
     reuse: Option<&'a Reuse<'a, KeptBlocks>>,
@@ -100,7 +95,7 @@ impl<'a> Cutter<'a> {
     pub(crate) fn new(job: &Job<'a, Blocks>, whole_files: &'a WholeFiles) -> Result<Self> {
         let Job { context, reuse, parts: runs, options, .. } = *job;
         let plan = context.plan;
-        let encoder = |settings: &Option<_>| options.effort.encoder(settings.as_ref());
+        let encoder = |settings: &Option<_>| options.encoder(settings.as_ref());
         let shared = (plan.data.shared_codec != plan.data.block_codec)
             .then(|| encoder(&plan.data.shared_codec))
             .transpose()?;
@@ -158,7 +153,6 @@ impl<'a> Cutter<'a> {
         self.cut_flat(piece, stored)
     }
 
-    /// Cuts a piece that is a hole, without reading it.
     fn cut_hole(&mut self, piece: &Piece, stored: &mut Vec<u8>) -> Result<Cut<BlockPiece>> {
         let context = self.context;
         let node = context.node(piece.job);
@@ -189,7 +183,6 @@ impl<'a> Cutter<'a> {
         cut(BlockPiece { blocks: vec![*block; count], zeros_len, ..BlockPiece::default() })
     }
 
-    /// Returns true if a file of several pieces is stored uncompressed in one run.
     fn is_flat(&mut self, piece: &Piece) -> Result<bool> {
         let is_flat = self.context.job(piece).storage == BlockStorage::Flat;
         if self.incompressible != Incompressible::StoreFile && !is_flat {
@@ -203,7 +196,7 @@ impl<'a> Cutter<'a> {
         }
     }
 
-    /// Returns a whole block of zeros, as stored if the plan allows no holes.
+    /// A whole block of zeros, as stored if the plan allows no holes.
     fn zero_block(&mut self) -> Result<&(StoredBlock, Vec<u8>)> {
         let zeros = match self.zeros.take() {
             Some(known) => known,
@@ -221,12 +214,11 @@ impl<'a> Cutter<'a> {
         Ok(self.zeros.insert(zeros))
     }
 
-    /// Keeps a file open if more of it follows.
     fn keep(&mut self, source: Source<'a>, piece: &Piece) {
         self.kept = (!piece.last).then_some(source);
     }
 
-    /// Stores a piece uncompressed, holes as zeros.
+    /// Holes are stored as zeros.
     fn cut_flat(&mut self, piece: &Piece, stored: &mut Vec<u8>) -> Result<Cut<BlockPiece>> {
         let context = self.context;
         let node = context.node(piece.job);
@@ -322,7 +314,6 @@ impl<'a> Cutter<'a> {
 impl conductor::Cutter for Cutter<'_> {
     type Hint = ();
     type Piece = BlockPiece;
-    /// Bytes of a fragment block, and the machine code that its files hold.
     type Batch = (Vec<u8>, BranchSet);
     type Packed = (StoredBlock, Vec<u8>);
 
@@ -344,7 +335,6 @@ impl conductor::Cutter for Cutter<'_> {
     }
 }
 
-/// Appends `raw` to `out`, compressed if that saves enough or the format requires it.
 fn store(
     encoder: Option<&mut (dyn Encoder + '_)>,
     (gain, incompressible, probe): (Gain, Incompressible, &mut Probe),

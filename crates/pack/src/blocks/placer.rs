@@ -22,7 +22,6 @@ const ZERO_BLOCKS_MAX: u64 = 1 << 10;
 
 type Placement<'a, 'j> = conductor::Placement<'a, Placer<'j>>;
 
-/// Data that is written next, in order.
 enum Waiting {
     /// Start of a file at a multiple of `align`, with `lead_len` bytes reserved for the format in
     /// front of it.
@@ -38,7 +37,7 @@ enum Waiting {
 }
 
 const NO_TAIL: TailId = TailId::MAX;
-/// Place of a tail whose fragment block is not complete, or that lies in another file's block.
+/// Tail whose fragment block is not complete, or that is in another file's block.
 const UNPLACED: SharedTail = SharedTail { index: u32::MAX, offset: 0 };
 
 pub(super) struct Placer<'a> {
@@ -46,11 +45,8 @@ pub(super) struct Placer<'a> {
     waiting: VecDeque<Waiting>,
     tails: Tails,
     seen: SeenTails<'a, Blocks>,
-    /// Place of each tail, [`UNPLACED`] at first.
     tail_places: Vec<SharedTail>,
-    /// Class of each tail.
     tail_classes: Vec<Class>,
-    /// Tail of each node.
     tail_of: Vec<TailId>,
     borrowed_tails: BorrowedTails,
 }
@@ -71,7 +67,6 @@ impl<'a> Placer<'a> {
         }
     }
 
-    /// Begins a file with its first piece.
     fn begin(&mut self, placement: &mut Placement<'_, 'a>, piece: &Piece, is_flat: bool) {
         let (context, node) = (self.job.context, self.job.context.node(piece.job));
         let first = placement.placed.data.blocks.len() as u64;
@@ -109,10 +104,7 @@ impl<'a> Placer<'a> {
             }
             return Ok(earlier);
         }
-        let id = match is_apart {
-            true => self.seen.add_apart(node, &tail),
-            false => self.seen.add(node, &tail),
-        };
+        let id = if is_apart { self.seen.add_apart(node, &tail) } else { self.seen.add(node, &tail) };
         self.tail_places.push(UNPLACED);
         self.tail_classes.push(class);
         if let Some(host_block) = host_block {
@@ -162,7 +154,6 @@ impl<'a> conductor::Placer for Placer<'a> {
     type Engine = Blocks;
     type Cutter = Cutter<'a>;
 
-    /// Writes the kept fragment blocks of the base, and records the tails in them.
     fn copy_kept(&mut self, placement: &mut Placement<'_, 'a>) -> Result<()> {
         let Job { context, reuse: Some(reuse), .. } = *self.job else { return Ok(()) };
         let mut reader = BaseReader::new(reuse.base);
@@ -232,7 +223,6 @@ impl<'a> conductor::Placer for Placer<'a> {
         self.waiting.push_back(Waiting::Written { span_len });
     }
 
-    /// Writes everything that is ready.
     fn write_ready(&mut self, placement: &mut Placement<'_, 'a>) -> Result<()> {
         while let Some(next) = self.waiting.pop_front() {
             match next {
@@ -264,7 +254,6 @@ impl<'a> conductor::Placer for Placer<'a> {
         Ok(())
     }
 
-    /// Sets the tail of every file, and the blocks of every run.
     fn finish(mut self, placement: &mut Placement<'_, 'a>) -> Result<Vec<(u64, u64)>> {
         let Job { context, parts: runs, progress, .. } = *self.job;
         let lost =
@@ -285,7 +274,8 @@ impl<'a> conductor::Placer for Placer<'a> {
         for (id, (place, &class)) in (0..).zip(self.tail_places.iter().zip(&self.tail_classes)) {
             if (place.index as usize) < shared_count {
                 let offset = u64::from(place.index) * block_len + u64::from(place.offset);
-                placement.by_class.add_shared(class, offset, self.seen.len(id).into());
+                let file = (self.seen.node(id), class);
+                placement.by_class.add_shared(file, offset, self.seen.len(id).into());
             }
         }
         let shared = placement.placed.data.shared.iter();
@@ -293,7 +283,6 @@ impl<'a> conductor::Placer for Placer<'a> {
     }
 }
 
-/// Continues the data of a file; sets its start if nothing of it was written yet.
 fn begin_data(placement: &mut Placement<'_, '_>, node: NodeId) {
     let place = &mut placement.placed.files[node.index()];
     if place.start == 0 {

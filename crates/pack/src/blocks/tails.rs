@@ -11,7 +11,6 @@ pub(crate) struct FullBlock {
     pub branches: BranchSet,
 }
 
-/// The fragment block that is being filled.
 pub(crate) struct Tails {
     block_len: usize,
     index: u32,
@@ -19,13 +18,12 @@ pub(crate) struct Tails {
 }
 
 impl Tails {
-    /// Creates an empty set: blocks are numbered from `first_index`.
+    /// Blocks are numbered from `first_index`.
     pub(crate) fn new(block_len: usize, first_index: u32) -> Self {
         Tails { block_len, index: first_index, open: FullBlock::with_room(block_len) }
     }
 
-    /// Adds a tail. Returns the block that had no room for it and was closed, if any. `branches`:
-    /// machine code that the file holds.
+    /// Returns the block that had no room for it and was closed, if any.
     pub(crate) fn add(&mut self, id: TailId, tail: &TailBytes, branches: BranchSet) -> Option<FullBlock> {
         let has_room = self.open.bytes.len() + tail.bytes.len() <= self.block_len;
         let closed = if has_room { None } else { self.close() };
@@ -36,7 +34,6 @@ impl Tails {
         closed
     }
 
-    /// Closes the open block and opens the next one. Returns the closed block, unless it is empty.
     pub(crate) fn close(&mut self) -> Option<FullBlock> {
         if self.open.tails.is_empty() {
             return None;

@@ -27,9 +27,7 @@ pub(super) fn walk(context: &Context<'_, Blocks>, placed: &Placed<Blocks>) -> Wa
     walk
 }
 
-/// Tails in tree order, one shared block filled after the other.
 struct TreeOrder {
-    /// Length of each node's tail.
     lens: Vec<u64>,
     block_len: u64,
     /// Shared blocks of the image; blocks after them hold files of their own.

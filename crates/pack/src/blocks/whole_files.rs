@@ -9,18 +9,16 @@ use packfs_format::Blocks;
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
-/// Most blocks of a long file that are sampled.
 const SAMPLE_COUNT: u64 = 8;
 
-/// Decisions about files that several threads work on.
 #[derive(Default)]
 pub(crate) struct WholeFiles {
     decided: Mutex<HashMap<u32, bool>>,
 }
 
 impl WholeFiles {
-    /// Returns true if compressing a short file pays: `len` bytes became `block_count` blocks and
-    /// `encoded_len` bytes.
+    /// Returns true if compression pays: `len` bytes became `block_count` blocks and `encoded_len`
+    /// bytes.
     pub(crate) fn of_short(
         context: &Context<'_, Blocks>,
         len: u64,
@@ -35,8 +33,7 @@ impl WholeFiles {
             && gain.holds(len as usize, encoded_len as usize)
     }
 
-    /// Returns true if compressing a file of several pieces pays, judged by blocks sampled from all
-    /// of it. Every thread comes to the same result.
+    /// Judged by blocks sampled from the whole file, so every thread comes to the same result.
     pub(crate) fn of_long(
         &self,
         context: &Context<'_, Blocks>,
@@ -69,7 +66,7 @@ impl WholeFiles {
     }
 }
 
-/// Appends a block to `out`, encoded even if it grows, and returns its length.
+/// Appends the block even if it grows.
 pub(crate) fn encode(encoder: &mut dyn Encoder, raw: &[u8], out: &mut Vec<u8>) -> Result<u32> {
     let start = out.len();
     // No codec expands by more than an eighth, apart from its header and trailer.

@@ -14,14 +14,11 @@ const GENERATION_COUNT: usize = 400_000;
 
 #[derive(Clone, Copy)]
 struct Origin {
-    /// Position in the image.
     place: u64,
     node: NodeId,
-    /// Offset in that file.
     offset: u64,
 }
 
-/// Chunks that later ones are compared with.
 pub(super) struct SeenChunks<'a> {
     earlier: FileComparer<'a, Clusters>,
     generation_count: usize,
@@ -39,7 +36,6 @@ impl<'a> SeenChunks<'a> {
         }
     }
 
-    /// Returns the position of equal bytes that are stored already.
     pub(super) fn find(&mut self, bytes: &[u8], hash: u128) -> Option<u64> {
         let key = (bytes.len() as u32, hash);
         let origin = *self.young.get(&key).or_else(|| self.old.get(&key))?;
@@ -51,7 +47,6 @@ impl<'a> SeenChunks<'a> {
         same.then_some(origin.place)
     }
 
-    /// Records that a chunk of a file is stored at `place`.
     pub(super) fn add(&mut self, bytes: &[u8], hash: u128, place: u64, node: NodeId, offset: u64) {
         self.insert((bytes.len() as u32, hash), Origin { place, node, offset });
     }

@@ -1,27 +1,28 @@
 //! Encoders of clusters, each with its cluster of zeros.
 
-use crate::effort::Effort;
+use crate::PackOptions;
 use packfs_codec::{CodecSettings, FitEncoder};
 use packfs_core::{Error, Result};
 use packfs_format::ClusterRecipe;
 use std::sync::Arc;
 
-/// The idle encoders of a worker, which recipes with the same codec share.
-pub(super) struct CoderPool {
-    effort: Effort,
+pub(super) struct CoderPool<'a> {
+    options: &'a PackOptions,
     idle: Vec<Coder>,
 }
 
-/// The encoders of a recipe.
 pub(super) struct Coders {
     pub first: Coder,
     pub second: Option<Coder>,
 }
 
-impl CoderPool {
-    /// Creates the encoders of all recipes, so that none can fail to be created later.
-    pub(super) fn new<'r>(effort: Effort, recipes: impl Iterator<Item = &'r ClusterRecipe>) -> Result<Self> {
-        let mut pool = CoderPool { effort, idle: Vec::new() };
+impl<'a> CoderPool<'a> {
+    /// Creates all encoders, so that none can fail to be created later.
+    pub(super) fn new<'r>(
+        options: &'a PackOptions,
+        recipes: impl Iterator<Item = &'r ClusterRecipe>,
+    ) -> Result<Self> {
+        let mut pool = CoderPool { options, idle: Vec::new() };
         for recipe in recipes {
             let coders = pool.take(recipe)?;
             pool.put(coders);
@@ -29,7 +30,7 @@ impl CoderPool {
         Ok(pool)
     }
 
-    /// Calls `work` with the encoders of a recipe, which stay in the pool even if it fails.
+    /// Encoders return to the pool even if `work` fails.
     pub(super) fn with<T>(
         &mut self,
         recipe: &ClusterRecipe,
@@ -50,7 +51,7 @@ impl CoderPool {
     fn take_one(&mut self, codec: &CodecSettings) -> Result<Coder> {
         match self.idle.iter().position(|coder| coder.settings == *codec) {
             Some(index) => Ok(self.idle.swap_remove(index)),
-            None => Ok(Coder::new(codec.clone(), self.effort.fit_encoder(codec)?)),
+            None => Ok(Coder::new(codec.clone(), self.options.fit_encoder(codec)?)),
         }
     }
 
@@ -60,7 +61,6 @@ impl CoderPool {
     }
 }
 
-/// One encoder and its cached cluster of zeros.
 pub(super) struct Coder {
     settings: CodecSettings,
     pub encoder: Box<dyn FitEncoder>,
@@ -73,7 +73,7 @@ impl Coder {
         Coder { settings, encoder, zeros: None }
     }
 
-    /// Returns the cluster for `len` zeros; all calls must pass the same arguments.
+    /// All calls must pass the same arguments.
     pub(super) fn zeros(&mut self, len: usize, block_len: usize) -> Result<Option<Arc<[u8]>>> {
         if self.zeros.is_none() {
             let mut block = vec![0; block_len];

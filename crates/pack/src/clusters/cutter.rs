@@ -30,49 +30,42 @@ const SCRATCH_LEN: usize = 2 << 20;
 
 /// End of a file that is not among its clusters.
 pub(super) enum CutTail {
-    /// For the packed stream, deduplicated.
+    /// Goes to the packed stream, deduplicated.
     Packed(TailBytes),
     /// Less than a block: inline if all data before it is plain, else a plain block.
     Plain(Vec<u8>),
     /// Already in the packed stream, at this offset.
     Kept(u64),
-    /// For the packed stream, without deduplication.
+    /// Goes to the packed stream, without deduplication, because it is a part of a longer file.
     Stream(Vec<u8>),
     /// Inline.
     Inline { bytes: Vec<u8>, compressed: bool },
 }
 
-/// The clusters and the tail of a piece.
 pub(super) struct StoredPiece {
     pub clusters: Vec<CutCluster>,
     pub tail: Option<CutTail>,
-    /// Chunk length, if the file is stored in chunks.
     pub chunk_len: Option<u64>,
     /// Number of zeros stored uncompressed for the piece, if it stores nothing else.
     pub zeros_len: u64,
 }
 
-/// A compressed segment of the packed stream.
 pub(super) struct PackedSegment {
-    /// Length in the stream, in bytes.
     pub len: u64,
     pub clusters: Vec<CutCluster<ClusterForm>>,
     pub stored: Vec<u8>,
 }
 
-/// Encoders and scratch buffers of one worker.
 pub(super) struct Cutter<'a> {
     context: &'a Context<'a, Clusters>,
     reuse: Option<&'a Reuse<'a, KeptStream>>,
     cut: &'a ClusterPlan,
     gain: Gain,
-    coders: CoderPool,
+    coders: CoderPool<'a>,
     matcher: Matcher<'a>,
     old: Option<OldClusters<'a>>,
     input: Vec<u8>,
-    /// Class of the file of the current piece.
     class: Class,
-    /// Digest of the current piece.
     seen: ContentDigest,
     is_verified: bool,
     /// Zeros that represent the whole piece, in bytes; 0 for other pieces.
@@ -90,7 +83,7 @@ impl<'a> Cutter<'a> {
             Recipe::Clusters(recipe) => Some(recipe),
             Recipe::Flat { .. } | Recipe::Chunks { .. } => None,
         });
-        let coders = CoderPool::new(options.effort, recipes)?;
+        let coders = CoderPool::new(options, recipes)?;
         let matcher = Matcher::new(context);
         let gain = options.min_gain;
         let old = OldClusters::new(context, reuse);
@@ -233,7 +226,6 @@ impl<'a> Cutter<'a> {
         reuse.is_some_and(|reuse| reuse.match_of(self.context.node(piece.job)).is_some())
     }
 
-    /// Copies the unchanged beginning of a piece from the base, and cuts the rest.
     fn copy_and_cut(
         &mut self,
         reader: &mut dyn ContentReader,
@@ -285,7 +277,6 @@ impl<'a> Cutter<'a> {
             && super::incompressible_skip::all_looks_incompressible(&self.input, block_len)
     }
 
-    /// Reads a piece into `input`.
     fn read(&mut self, reader: &mut dyn ContentReader, piece: &Piece) -> Result<()> {
         let range = &piece.range;
         self.input.clear();
@@ -394,10 +385,8 @@ impl<'a> Cutter<'a> {
 }
 
 impl conductor::Cutter for Cutter<'_> {
-    /// Stored clusters that the piece may share.
     type Hint = Vec<Candidate>;
     type Piece = StoredPiece;
-    /// A segment of the packed stream.
     type Batch = Vec<u8>;
     type Packed = PackedSegment;
 
@@ -439,10 +428,8 @@ impl conductor::Cutter for Cutter<'_> {
     }
 }
 
-/// Tail of a piece, and chunk length of its file.
 type CutRest = (Option<CutTail>, Option<u64>);
 
-/// Returns the number of zeros that one shared cluster represents.
 fn zeros_len(cut: &ClusterPlan) -> usize {
     let len = ZERO_BLOCKS * u64::from(cut.block_len);
     let most = u64::from(cut.decoded_len_max / cut.block_len * cut.block_len);

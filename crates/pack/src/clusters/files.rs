@@ -11,33 +11,26 @@ const RUN_LEN_MAX: u64 = 1 << 30;
 #[derive(Default)]
 pub(super) struct Rows {
     pub clusters: Vec<Cluster>,
-    /// Start of each row in its file.
     starts: Vec<u64>,
-    /// First row of the current file.
     start: usize,
-    /// Recipe of the current file.
     recipe: u16,
 }
 
 impl Rows {
-    /// Begins a file with this recipe.
     pub(super) fn begin(&mut self, recipe: u16) {
         (self.start, self.recipe) = (self.clusters.len(), recipe);
     }
 
-    /// Drops the rows of the current file.
     pub(super) fn drop_file(&mut self) {
         self.clusters.truncate(self.start);
         self.starts.truncate(self.start);
     }
 
-    /// Returns the current file as far as it is placed.
     pub(super) fn unfinished(&self) -> FilePlace<Clusters> {
         self.place(FileForm::Clusters { recipe: self.recipe })
     }
 
-    /// Returns the rows of a file that end after `start` and start before `end`, and their starts
-    /// in the file.
+    /// Rows of a file that end after `start` and start before `end`, and their starts in the file.
     pub(super) fn within(
         &self,
         place: &FilePlace<Clusters>,
@@ -51,8 +44,7 @@ impl Rows {
         rows.skip(first).take_while(move |(from, _)| *from < end)
     }
 
-    /// Adds a row, or extends the last one if this one continues it. A plain run is extended only
-    /// after a multiple of `unit`.
+    /// Extends the last row if this one continues it; a plain run, only after a multiple of `unit`.
     pub(super) fn push(&mut self, row: Cluster, unit: impl Into<u64>) {
         if let Some(last) = self.clusters[self.start..].last_mut()
             && last.form == row.form
@@ -94,18 +86,15 @@ impl Rows {
         end
     }
 
-    /// Returns true if the current file has no rows.
     pub(super) fn is_empty(&self) -> bool {
         self.clusters.len() == self.start
     }
 
-    /// Ends a file in chunks.
     pub(super) fn end_chunks(&mut self, chunk_len: u64) -> FilePlace<Clusters> {
         self.place(FileForm::Chunks { chunk_bits: chunk_len.trailing_zeros() as u8 })
     }
 
-    /// Ends any other file: flat if it is one run of plain blocks and its tail is uncompressed
-    /// inline data.
+    /// Flat if the file is one run of plain blocks and its tail is uncompressed inline data.
     pub(super) fn end(&mut self, block_len: u32, tail: Option<TailPlace>) -> FilePlace<Clusters> {
         let tail_is_raw = !matches!(
             tail,
@@ -132,7 +121,6 @@ impl Rows {
     }
 }
 
-/// Returns the row of a cluster stored at `offset`.
 pub(super) fn row<F>(cluster: &CutCluster<F>, offset: u64, form: ClusterForm) -> Cluster {
     Cluster { offset, len: cluster.len, stored_len: cluster.stored_len, form, second: cluster.second }
 }

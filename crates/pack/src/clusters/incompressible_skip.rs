@@ -9,7 +9,7 @@ use crate::noise::values_are_even;
 /// The encoder is tried at least once in this many clusters of input.
 const STRIDE_CLUSTERS: usize = 8;
 
-/// State of the skip. Positions are bytes from the start of the input.
+/// Positions are bytes from the start of the input.
 pub(super) struct IncompressibleSkip {
     block_len: usize,
     cluster_len: usize,
@@ -29,7 +29,6 @@ impl IncompressibleSkip {
         IncompressibleSkip { block_len, cluster_len, failed: false, try_at: 0, stride, look_at: 0, patience }
     }
 
-    /// Returns true if the last try failed.
     pub(super) fn failed(&self) -> bool {
         self.failed
     }
@@ -40,7 +39,6 @@ impl IncompressibleSkip {
         self.failed && at < self.try_at && (at < self.look_at || values_are_even(block))
     }
 
-    /// Records that the cluster at `at`, where `rest` starts, does not shrink.
     pub(super) fn fail(&mut self, at: usize, rest: &[u8]) {
         if self.failed {
             self.stride = (self.stride * 2).min(STRIDE_CLUSTERS * self.cluster_len);
@@ -54,14 +52,12 @@ impl IncompressibleSkip {
         self.look_at = at + self.patience;
     }
 
-    /// Records that a cluster shrank.
     pub(super) fn succeed(&mut self) {
         *self = IncompressibleSkip::new(self.block_len, self.cluster_len);
     }
 }
 
-/// Returns true if a whole file looks incompressible, judged by four blocks spread over its
-/// beginning.
+/// Judged by four blocks spread over the beginning.
 pub(super) fn all_looks_incompressible(bytes: &[u8], block_len: usize) -> bool {
     let block_count = bytes.len() / block_len;
     block_count > 0

@@ -46,7 +46,7 @@ use std::path::Path;
 /// worker and one more, so that idle workers find work.
 const WINDOW_LEN: std::ops::RangeInclusive<u64> = 24 << 20..=64 << 20;
 
-/// About how many times as much input a cluster holds as it takes space.
+/// Estimated input of a cluster in multiples of its stored size.
 const INPUT_FACTOR: u32 = 3;
 
 impl Kind for Clusters {
@@ -114,9 +114,10 @@ impl Engine for Clusters {
     ) -> Result<Regions> {
         let cut = &context.plan.data;
         check(context.plan, cut)?;
-        match cut.share_ranges && context.plan.dedupe {
-            true => Regions::find(context, cut, duplicates, options, progress),
-            false => Ok(Regions::default()),
+        if cut.share_ranges && context.plan.dedupe {
+            Regions::find(context, cut, duplicates, options, progress)
+        } else {
+            Ok(Regions::default())
         }
     }
 
@@ -160,7 +161,6 @@ fn limits(job: &Job<'_, Clusters>) -> Result<Limits> {
     Limits::new(options, &demand, wanted_len)
 }
 
-/// Figures that the engine relies on.
 fn check(plan: &Plan<Clusters>, cut: &ClusterPlan) -> Result<()> {
     let block_len = cut.block_len;
     let in_blocks = |len: u64| len > 0 && len.is_multiple_of(u64::from(block_len));
@@ -181,8 +181,9 @@ fn check(plan: &Plan<Clusters>, cut: &ClusterPlan) -> Result<()> {
         && cut.recipes.iter().all(recipe_holds)
         && usize::from(cut.packed_recipe) < cut.recipes.len()
         && plan.files.iter().all(|file| usize::from(file.storage.recipe) < cut.recipes.len());
-    match holds {
-        true => Ok(()),
-        false => Err(Error::failed("cannot place data in clusters: the format's plan is inconsistent")),
+    if holds {
+        Ok(())
+    } else {
+        Err(Error::failed("cannot place data in clusters: the format's plan is inconsistent"))
     }
 }

@@ -11,7 +11,6 @@ use packfs_core::ContentDigest;
 use packfs_format::{ClusterForm, ClusterPlan, ClusterRecipe, Clusters, Extent, ExtentFrom};
 use std::sync::atomic::Ordering;
 
-/// One worker's view of the base.
 pub(super) struct OldClusters<'a> {
     context: &'a Context<'a, Clusters>,
     cut: &'a ClusterPlan,
@@ -20,7 +19,7 @@ pub(super) struct OldClusters<'a> {
 }
 
 impl<'a> OldClusters<'a> {
-    /// Creates the view; `None` without a base, or if nothing of it can be used.
+    /// `None` without a base, or if nothing of it can be used.
     pub(super) fn new(
         context: &'a Context<'a, Clusters>,
         reuse: Option<&'a Reuse<'a, KeptStream>>,
@@ -30,7 +29,6 @@ impl<'a> OldClusters<'a> {
         Some(OldClusters { context, cut, reuse, reader: BaseReader::new(reuse.base) })
     }
 
-    /// Returns true if a piece can be copied without reading the source.
     pub(super) fn needs_no_source(&self, piece: &Piece) -> bool {
         let found = self.reuse.match_of(self.context.node(piece.job));
         found.is_some_and(|found| found.trust != Trust::Neither)
@@ -74,7 +72,6 @@ impl<'a> OldClusters<'a> {
         copied
     }
 
-    /// Copies a cluster or a run of plain blocks if possible; returns its number of bytes.
     fn copy_extent(
         &mut self,
         recipe: &ClusterRecipe,
@@ -121,7 +118,6 @@ impl<'a> OldClusters<'a> {
         Some(len)
     }
 
-    /// Returns the stored bytes of a block that decodes to the expected bytes.
     fn checked(
         &mut self,
         block: &BlockRef,

@@ -13,27 +13,23 @@ use std::path::Path;
 /// Stored bytes kept in memory; more than that is spooled to a file beside the output.
 const SPOOL_LEN: usize = 16 << 20;
 
-/// The packed stream before compression.
 pub(super) struct PackedStream {
     segment_len: usize,
-    /// Start of `pending` in the stream.
     start: u64,
     pending: Vec<u8>,
 }
 
 impl PackedStream {
-    /// Creates a stream of which `start` bytes exist already; the first segment ends where it would
-    /// end without that.
+    /// `start` bytes exist already; the first segment ends where it would end without them.
     pub(super) fn new(segment_len: u64, start: u64) -> Self {
         PackedStream { segment_len: segment_len as usize, start, pending: Vec::new() }
     }
 
-    /// Returns the length of the stream.
     pub(super) fn len(&self) -> u64 {
         self.start + self.pending.len() as u64
     }
 
-    /// Appends bytes, passes every filled segment to `full`, and returns the start of the bytes.
+    /// Passes every filled segment to `full`; returns the start of the bytes.
     pub(super) fn append(&mut self, mut bytes: &[u8], mut full: impl FnMut(Vec<u8>)) -> u64 {
         let offset = self.len();
         while !bytes.is_empty() {
@@ -50,7 +46,6 @@ impl PackedStream {
         offset
     }
 
-    /// Returns the last segment, if any bytes are left.
     pub(super) fn finish(&mut self) -> Option<Vec<u8>> {
         self.start = self.len();
         let rest = mem::take(&mut self.pending);
@@ -58,21 +53,18 @@ impl PackedStream {
     }
 }
 
-/// Stored data of the packed stream.
 pub(super) struct StoredStream {
     pub bytes: Spool,
-    /// Its clusters, with offsets from the start of the stream.
     pub rows: Rows,
     block_len: u32,
 }
 
 impl StoredStream {
-    /// Creates an empty stream, spooled beside `output` if memory is short.
+    /// Spooled beside `output` if memory is short.
     pub(super) fn new(output: &Path, block_len: u32) -> Self {
         StoredStream { bytes: Spool::new(output, SPOOL_LEN), rows: Rows::default(), block_len }
     }
 
-    /// Copies the kept parts of the base's stream.
     pub(super) fn copy_kept(
         &mut self,
         reuse: &Reuse<'_, KeptStream>,

@@ -36,10 +36,8 @@ pub(super) struct Placer<'a> {
     pub cut: &'a ClusterPlan,
     job: &'a Job<'a, Clusters>,
     hash: Xxh3,
-    /// Position in the plan up to which everything is placed.
     done: Position,
     pub rows: Rows,
-    /// Positions of shared clusters of zeros, by recipe and length.
     zeros: HashMap<(u16, u64), Cluster>,
     chunks: SeenChunks<'a>,
     pub inline: Spool,
@@ -48,7 +46,6 @@ pub(super) struct Placer<'a> {
     /// `seen`.
     pub kept_tails: Vec<u64>,
     pub packed: PackedStream,
-    /// Stored data of the packed stream; it is written in one piece after all files.
     stream: StoredStream,
     /// Starts of tails in the kept part of the base's stream that were counted already.
     kept_seen: HashSet<u64>,
@@ -89,7 +86,7 @@ impl<'a> Placer<'a> {
         Position { job, offset: (origin.offset + region.len).next_multiple_of(piece_len) }
     }
 
-    /// Returns the stored clusters that a piece may share, sorted by where they would start in it.
+    /// Sorted by their start in the piece.
     fn candidates(&self, placement: &Placement<'_, 'a>, piece: &Piece) -> Vec<Candidate> {
         let mut found = Vec::new();
         for region in self.job.parts.within(piece.job, &piece.range) {
@@ -103,9 +100,10 @@ impl<'a> Placer<'a> {
                 node: file.node,
                 place: if is_other { &placement.placed.files[file.node.index()] } else { &unfinished },
                 rows: &self.rows,
-                end: match is_other {
-                    true => self.context.len(file.node),
-                    false => self.known_until(piece.job, region).offset,
+                end: if is_other {
+                    self.context.len(file.node)
+                } else {
+                    self.known_until(piece.job, region).offset
                 },
             };
             let block_len = self.cut.block_len;
@@ -153,7 +151,6 @@ impl<'a> Placer<'a> {
         Ok(())
     }
 
-    /// Writes clusters and records their positions.
     fn take_clusters(
         &mut self,
         placement: &mut Placement<'_, 'a>,
@@ -200,7 +197,6 @@ impl<'a> Placer<'a> {
         Ok(row)
     }
 
-    /// Writes the chunks that are not in the image yet.
     fn take_chunks(
         &mut self,
         placement: &mut Placement<'_, 'a>,
@@ -218,10 +214,7 @@ impl<'a> Placer<'a> {
                 CutForm::Chunk(hash) => {
                     let bytes = &now[..chunk.len as usize];
                     let position = placement.out.position();
-                    let found = match self.context.plan.dedupe {
-                        true => self.chunks.find(bytes, hash),
-                        false => None,
-                    };
+                    let found = if self.context.plan.dedupe { self.chunks.find(bytes, hash) } else { None };
                     if found.is_none() {
                         self.chunks.add(bytes, hash, position, node, offset);
                         self.write(placement, now)?;
@@ -247,7 +240,6 @@ impl<'a> Placer<'a> {
         placement.write(bytes)
     }
 
-    /// Writes zeros of a flat file.
     fn write_zeros(&mut self, placement: &mut Placement<'_, 'a>, len: u64) -> Result<()> {
         let mut left = len;
         while left > 0 {
@@ -290,7 +282,6 @@ impl<'a> Placer<'a> {
     }
 }
 
-/// Hands out a segment of the packed stream.
 pub(super) fn hand_out(placement: &mut Placement<'_, '_>, segment: Vec<u8>) {
     placement.in_flight_len += segment.len() as u64;
     placement.hand_out(segment);
@@ -322,7 +313,6 @@ impl<'a> conductor::Placer for Placer<'a> {
     type Engine = Clusters;
     type Cutter = Cutter<'a>;
 
-    /// Starts the packed stream with the kept parts of the base's, and records the tails in them.
     fn copy_kept(&mut self, placement: &mut Placement<'_, 'a>) -> Result<()> {
         let Some(reuse) = self.job.reuse else { return Ok(()) };
         let recipe = self.cut.recipes.get(usize::from(self.cut.packed_recipe));
@@ -336,7 +326,6 @@ impl<'a> conductor::Placer for Placer<'a> {
         Ok(())
     }
 
-    /// Returns the stored clusters that each piece may share, once all of these are placed.
     fn hints(&self, placement: &Placement<'_, 'a>, pieces: &[Piece]) -> Option<Vec<Vec<Candidate>>> {
         let may_start = pieces.iter().all(|piece| {
             let regions = self.job.parts.within(piece.job, &piece.range);
@@ -376,16 +365,17 @@ impl<'a> conductor::Placer for Placer<'a> {
     ) -> Result<u64> {
         let (before, packed_before) = (placement.out.position(), self.packed.len());
         let Cut { piece: cut, class, .. } = cut;
+        let node = self.context.node(piece.job);
         if let Some(CutTail::Kept(at)) = cut.tail
-            && let Some(kept) = self.job.reuse.and_then(|reuse| reuse.kept.tail(self.context.node(piece.job)))
+            && let Some(kept) = self.job.reuse.and_then(|reuse| reuse.kept.tail(node))
             && self.kept_seen.insert(at)
         {
-            placement.by_class.add_shared(class, at, kept.len.into());
+            placement.by_class.add_shared((node, class), at, kept.len.into());
         }
         self.take_cut(placement, piece, cut, &stored[range])?;
         let packed_len = self.packed.len() - packed_before;
         if packed_len > 0 {
-            placement.by_class.add_shared(class, packed_before, packed_len);
+            placement.by_class.add_shared((node, class), packed_before, packed_len);
         }
         Ok(placement.out.position() - before)
     }
@@ -394,9 +384,10 @@ impl<'a> conductor::Placer for Placer<'a> {
         if lost {
             self.rows.drop_file();
         }
-        self.done = match piece.last {
-            true => Position { job: piece.job + 1, offset: 0 },
-            false => Position { job: piece.job, offset: piece.range.end },
+        self.done = if piece.last {
+            Position { job: piece.job + 1, offset: 0 }
+        } else {
+            Position { job: piece.job, offset: piece.range.end }
         };
     }
 
@@ -404,7 +395,6 @@ impl<'a> conductor::Placer for Placer<'a> {
         placement.in_flight_len -= span_len;
     }
 
-    /// Stores the compressed segments of the packed stream.
     fn write_ready(&mut self, placement: &mut Placement<'_, 'a>) -> Result<()> {
         while let Some(segment) = placement.packed.take() {
             self.stream.push(&segment.clusters, &segment.stored)?;
@@ -413,7 +403,6 @@ impl<'a> conductor::Placer for Placer<'a> {
         Ok(())
     }
 
-    /// Writes the packed stream.
     fn finish(mut self, placement: &mut Placement<'_, 'a>) -> Result<Vec<(u64, u64)>> {
         self.align(placement)?;
         let packed = self.place_packed(placement)?;

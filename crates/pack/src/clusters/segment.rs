@@ -21,37 +21,32 @@ use packfs_format::ClusterForm;
 /// A last cluster is split only if its end wastes more than this of a block.
 const INLINE_QUARTERS: usize = 3;
 
-/// Sizes that cuts depend on, in bytes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Measures {
     pub block_len: usize,
     /// Most stored bytes of a cluster; with `byte_aligned`, most bytes of input.
     pub cluster_len: usize,
     pub decoded_len_max: usize,
-    /// Longest inline tail of a flat file.
     pub inline_flat_max: usize,
     pub byte_aligned: bool,
     pub interlaced: bool,
-    /// Least saving of a cluster.
     pub gain: Gain,
 }
 
 impl Measures {
-    /// Returns the length of the longest inline tail.
     pub(super) fn inline_max(&self) -> usize {
         self.block_len / 4 * INLINE_QUARTERS
     }
 }
 
-/// Rest of a segment that is not among its clusters.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Rest {
     Nothing,
-    /// From this position on, for the packed stream.
+    /// Goes to the packed stream from this position on.
     Packed(usize),
-    /// From this position on, less than a block: plain or inline.
+    /// Less than a block from this position on: plain or inline.
     Plain(usize),
-    /// From this position on, inline as encoded here.
+    /// Inline from this position on, as encoded here.
     Inline {
         start: usize,
         bytes: Vec<u8>,
@@ -59,7 +54,6 @@ pub(super) enum Rest {
     },
 }
 
-/// The encoder, and a second one used instead if its result takes little more space.
 pub(super) struct Encoders<'a> {
     first: &'a mut dyn FitEncoder,
     second: Option<&'a mut dyn FitEncoder>,
@@ -118,7 +112,6 @@ pub(super) fn cut<'a, F: From<ClusterForm> + PartialEq>(
     stretch.cut(end)
 }
 
-/// Cuts clusters of a fixed length of input, without padding.
 fn cut_fixed_input<F: From<ClusterForm> + PartialEq>(
     measures: Measures,
     input: &[u8],
@@ -132,10 +125,8 @@ fn cut_fixed_input<F: From<ClusterForm> + PartialEq>(
         if end == End::Packed && raw.len() < measures.cluster_len {
             return Ok(Rest::Packed(at));
         }
-        let room = match measures.gain != Gain::ANY && is_noise(raw) {
-            true => 0,
-            false => measures.gain.room(raw.len()),
-        };
+        let room =
+            if measures.gain != Gain::ANY && is_noise(raw) { 0 } else { measures.gain.room(raw.len()) };
         let found = fit(first, raw, &mut scratch[..room])?;
         at += raw.len();
         if found.consumed < raw.len() {
@@ -163,7 +154,7 @@ fn fit(encoder: &mut dyn FitEncoder, src: &[u8], dst: &mut [u8]) -> Result<Fit> 
     Ok(checked(encoder.compress_to_fit(src, dst).map_err(Error::failed)?, src_len, dst_len))
 }
 
-/// Returns `fit` if it is consistent; otherwise an empty one, so that the data is stored plain.
+/// An inconsistent fit counts as empty, so that the data is stored plain.
 fn checked(fit: Fit, src_len: usize, dst_len: usize) -> Fit {
     let holds = fit.consumed <= src_len && fit.written <= dst_len && (fit.consumed > 0) == (fit.written > 0);
     debug_assert!(holds, "{fit:?} of {src_len} into {dst_len}");
@@ -174,7 +165,6 @@ struct Stretch<'a, F> {
     measures: Measures,
     input: &'a [u8],
     at: usize,
-    /// Input bytes of the last cluster.
     filled_with: Option<usize>,
     incompressible_skip: IncompressibleSkip,
     encoder: &'a mut dyn FitEncoder,
@@ -220,7 +210,6 @@ impl<F: From<ClusterForm> + PartialEq> Stretch<'_, F> {
         }
     }
 
-    /// Cuts one cluster off the rest, or returns the rest if it is not for a cluster.
     fn next_cluster(&mut self, end: End) -> Result<Option<Rest>> {
         let Measures { block_len, cluster_len, decoded_len_max, .. } = self.measures;
         let rest = &self.input[self.at..];
@@ -231,9 +220,10 @@ impl<F: From<ClusterForm> + PartialEq> Stretch<'_, F> {
         let room = cluster_len.min((rest.len() - 1) / block_len * block_len);
         let window = &rest[..rest.len().min(decoded_len_max)];
         let likely = &rest[..rest.len().min(cluster_len)];
-        let found = match self.measures.gain != Gain::ANY && is_noise(likely) {
-            true => Fit { consumed: 0, written: 0 },
-            false => fit(self.encoder, window, &mut self.scratch[..room])?,
+        let found = if self.measures.gain != Gain::ANY && is_noise(likely) {
+            Fit { consumed: 0, written: 0 }
+        } else {
+            fit(self.encoder, window, &mut self.scratch[..room])?
         };
         if !self.is_gain(&found) {
             self.incompressible_skip.fail(self.at, rest);
@@ -262,17 +252,17 @@ impl<F: From<ClusterForm> + PartialEq> Stretch<'_, F> {
         Ok(None)
     }
 
-    /// Stores the cluster with the second codec instead, if that fits about as much into the same
-    /// number of blocks.
+    /// Uses the second codec if its result fits about as much into the same number of blocks.
     fn push_by_second(&mut self, found: &Fit) -> Result<bool> {
         let Some(second) = &mut self.second else { return Ok(false) };
         let rest = &self.input[self.at..];
         let window = &rest[..rest.len().min(self.measures.decoded_len_max)];
         let room = found.written.next_multiple_of(self.measures.block_len);
         let other = fit(&mut **second, window, &mut self.second_scratch[..room])?;
-        let enough = match found.consumed == rest.len() {
-            true => other.consumed == rest.len(),
-            false => other.consumed >= found.consumed - found.consumed / SECOND_COST,
+        let enough = if found.consumed == rest.len() {
+            other.consumed == rest.len()
+        } else {
+            other.consumed >= found.consumed - found.consumed / SECOND_COST
         };
         if !enough || !self.is_gain(&other) {
             return Ok(false);
@@ -306,14 +296,13 @@ impl<F: From<ClusterForm> + PartialEq> Stretch<'_, F> {
         Ok(None)
     }
 
-    /// Returns true if a cluster saves enough space to be worth decoding, and satisfies the
-    /// guarantees of the module.
     fn is_gain(&self, found: &Fit) -> bool {
         let block_len = self.measures.block_len;
         let space = found.written.next_multiple_of(block_len);
-        match found.consumed == self.rest().len() {
-            true => found.consumed.next_multiple_of(block_len) > space,
-            false => found.consumed > 0 && self.measures.gain.holds(found.consumed, space),
+        if found.consumed == self.rest().len() {
+            found.consumed.next_multiple_of(block_len) > space
+        } else {
+            found.consumed > 0 && self.measures.gain.holds(found.consumed, space)
         }
     }
 
@@ -355,7 +344,6 @@ impl<F: From<ClusterForm> + PartialEq> Stretch<'_, F> {
         self.passed(found.consumed);
     }
 
-    /// Advances past the next `len` bytes, which a cluster holds.
     fn passed(&mut self, len: usize) {
         self.filled_with = Some(len);
         self.at += len;

@@ -14,20 +14,15 @@ const SEGMENTS_MIN: u64 = 8;
 /// and segments never exceed this length, because several are held in memory.
 const SEGMENT_LEN_MAX: u64 = 16 << 20;
 
-/// Storage of a file's end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum End {
-    /// In blocks of its own.
     Own,
-    /// In blocks of its own, but a short last block is inline if the file turns out to be flat.
+    /// Separate blocks, but a short last block is inline if the file turns out to be flat.
     OwnUnlessFlat,
-    /// Inline.
     Inline,
-    /// In the packed stream.
     Packed,
 }
 
-/// Storage of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Shape<'a> {
     /// The whole file goes to the packed stream at once.
@@ -39,26 +34,18 @@ pub(super) enum Shape<'a> {
     Stream,
     /// Uncompressed; in chunks if the source reports holes.
     Flat {
-        /// Length of such chunks.
         sparse_chunk_len: Option<u64>,
-        /// Storage of the short last block.
         end: End,
     },
-    /// Uncompressed, in chunks.
     Chunks {
-        /// Length of all chunks but the last.
         chunk_len: u64,
     },
-    /// Compressed.
     Clusters {
-        /// Recipe of the clusters.
         recipe: &'a ClusterRecipe,
-        /// Storage of the rest that does not fill a cluster.
         end: End,
     },
 }
 
-/// Returns the shape of a file of `len` bytes.
 pub(super) fn shape(cut: &ClusterPlan, job: ClusterStorage, len: u64) -> Shape<'_> {
     let whole_max = match cut.recipes.get(usize::from(job.recipe)) {
         Some(Recipe::Clusters(recipe)) if cut.byte_aligned => u64::from(recipe.cluster_len) - 1,
@@ -86,7 +73,6 @@ pub(super) fn shape(cut: &ClusterPlan, job: ClusterStorage, len: u64) -> Shape<'
     }
 }
 
-/// Returns the storage of a flat file's short last block.
 fn flat_end(tail: Tail) -> End {
     match tail {
         Tail::Inline => End::Inline,
@@ -94,8 +80,7 @@ fn flat_end(tail: Tail) -> End {
     }
 }
 
-/// Returns true if a file is not compared before packing: it is compared as a tail later, or stores
-/// no blocks.
+/// True for a file that is compared as a tail later, or stores no blocks.
 pub(super) fn is_compared_as_tail(cut: &ClusterPlan, job: ClusterStorage, len: u64) -> bool {
     let block_len = u64::from(cut.block_len);
     match shape(cut, job, len) {
@@ -106,18 +91,14 @@ pub(super) fn is_compared_as_tail(cut: &ClusterPlan, job: ClusterStorage, len: u
     }
 }
 
-/// Returns true if the whole file goes to the packed stream, unless it looks incompressible.
 pub(super) fn shares_whole(cut: &ClusterPlan, job: ClusterStorage, len: u64) -> bool {
     matches!(shape(cut, job, len), Shape::Whole { .. })
 }
 
-/// Returns true if the whole file goes to the packed stream, or to clusters of its own if it looks
-/// incompressible.
 pub(super) fn is_packed(cut: &ClusterPlan, job: ClusterStorage, len: u64) -> bool {
     matches!(shape(cut, job, len), Shape::Whole { .. } | Shape::Stream)
 }
 
-/// Returns the length of the pieces that workers take.
 pub(super) fn piece_len(cut: &ClusterPlan, job: ClusterStorage, len: u64) -> u64 {
     let stretch = |unit: u64| (crate::spans::SPAN_LEN / unit).max(1) * unit;
     match shape(cut, job, len) {
@@ -132,7 +113,6 @@ pub(super) fn piece_len(cut: &ClusterPlan, job: ClusterStorage, len: u64) -> u64
     }
 }
 
-/// Returns the most bytes of a piece that is a hole.
 pub(super) fn hole_max(cut: &ClusterPlan, job: ClusterStorage, len: u64) -> u64 {
     match shape(cut, job, len) {
         Shape::Clusters { .. } if !cut.byte_aligned => piece_len(cut, job, len),
@@ -148,7 +128,6 @@ fn segment_len(cut: &ClusterPlan, len: u64) -> u64 {
     (len / SEGMENTS_MIN / cut.segment_len * cut.segment_len).clamp(cut.segment_len, longest)
 }
 
-/// Returns the longest segment of all files and of the packed stream.
 pub(super) fn longest_segment(cut: &ClusterPlan, file_lens: impl Iterator<Item = u64>) -> u64 {
     segment_len(cut, file_lens.max().unwrap_or(0))
 }

@@ -20,11 +20,8 @@ const CHUNK_LEN_MAX: u64 = 64 << 20;
 /// read.
 const CHUNK_LEN_USUAL: u64 = 1 << 30;
 const ROWS_FEW: u64 = 1 << 16;
-/// Most rows of a map.
 const ROWS_MAX: u64 = 1 << 22;
 
-/// Gives files that are mostly holes a recipe of chunks.
-///
 /// Errors: `Failed` for a file that neither an index nor a map can represent.
 pub(crate) fn settle(context: &Context<'_, Clusters>, format: &str) -> Result<Option<Plan<Clusters>>> {
     let cut = &context.plan.data;
@@ -65,7 +62,6 @@ pub(crate) fn settle(context: &Context<'_, Clusters>, format: &str) -> Result<Op
     Ok(changed)
 }
 
-/// Returns the longest chunk that is held in memory; longer ones are holes.
 pub(super) fn longest_chunk(cut: &ClusterPlan) -> u64 {
     let chunk_len = |recipe: &Recipe| match recipe {
         Recipe::Chunks { chunk_len } if *chunk_len <= CHUNK_LEN_MAX => *chunk_len,
@@ -77,7 +73,7 @@ pub(super) fn longest_chunk(cut: &ClusterPlan) -> u64 {
 /// Longest file with data that is stored as a map of chunks.
 const MAP_LEN_MAX: u64 = CHUNK_LEN_MAX * ROWS_MAX;
 
-/// Errors: `Failed` for a file longer than `most`, as hostile archives contain.
+/// Errors: `Failed` for a file longer than `most`, as found in hostile archives.
 fn refuse_endless(context: &Context<'_, Clusters>, node: NodeId, format: &str, most: u64) -> Result<()> {
     let len = context.len(node);
     if len <= most {
@@ -93,14 +89,13 @@ fn refuse_endless(context: &Context<'_, Clusters>, node: NodeId, format: &str, m
 /// Most runs of data in a map; a file with more is stored like any other.
 const RUNS_MAX: u64 = 1 << 20;
 
-/// Data runs of a file, as its source reports them.
 struct DataMap {
     len: u64,
     data_len: u64,
     /// True if all runs of data were seen.
     is_whole: bool,
-    /// For each chunk length, from that of a block on: chunks with data, and the end of the last
-    /// one.
+    /// Rows for each chunk length, from that of a block on: chunks with data, and the end of the
+    /// last one.
     touched: Vec<(u64, u64)>,
     block_bits: u32,
 }
@@ -157,9 +152,8 @@ impl DataMap {
         let rows = |bits: u32| ((self.len - 1) >> bits) + 1;
         let bits_max = sparse.chunk_len_max.trailing_zeros();
         if self.data_len == 0 {
-            let is_enough = |bits: &u32| match 1 << bits < CHUNK_LEN_USUAL {
-                true => rows(*bits) == 1,
-                false => rows(*bits) <= ROWS_FEW,
+            let is_enough = |bits: &u32| {
+                if 1 << bits < CHUNK_LEN_USUAL { rows(*bits) == 1 } else { rows(*bits) <= ROWS_FEW }
             };
             let bits = (self.block_bits..bits_max).find(is_enough).unwrap_or(bits_max);
             return (rows(bits) <= ROWS_MAX).then_some(1 << bits);

@@ -3,14 +3,11 @@
 use packfs_format::ClusterForm;
 use std::sync::Arc;
 
-/// Storage of a part of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum CutForm {
-    /// Stored in this form.
     Is(ClusterForm),
     /// Zeros that are represented by this cluster, without padding, which all of them share.
     Zeros(Arc<[u8]>),
-    /// Stored earlier, at this position of the image.
     Shared(u64, ClusterForm),
     /// An uncompressed chunk with this hash: stored unless an equal one is.
     Chunk(u128),
@@ -22,35 +19,29 @@ impl From<ClusterForm> for CutForm {
     }
 }
 
-/// A run of a file's bytes and its storage.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct CutCluster<F = CutForm> {
-    /// Length in the file, in bytes.
     pub len: u64,
-    /// Stored bytes, without padding.
+    /// Excludes padding.
     pub stored_len: u32,
-    /// Space taken, with padding, in bytes.
+    /// Includes padding; in bytes.
     pub space: u32,
-    /// Storage.
     pub form: F,
-    /// True if compressed with the second codec of its recipe.
     pub second: bool,
 }
 
-/// Stored bytes and the clusters in them, in order.
 pub(super) struct Stored<F = CutForm> {
     pub bytes: Vec<u8>,
     pub clusters: Vec<CutCluster<F>>,
 }
 
 impl<F: From<ClusterForm> + PartialEq> Stored<F> {
-    /// Creates a list that appends to `bytes`.
     pub(super) fn new(bytes: Vec<u8>) -> Self {
         Stored { bytes, clusters: Vec::new() }
     }
 
-    /// Adds uncompressed bytes, padded to a multiple of `unit`, each unit rotated by `phase`; whole
-    /// units extend the run before.
+    /// Pads to a multiple of `unit`, each unit rotated by `phase`; whole units extend the run
+    /// before.
     pub(super) fn push_plain(&mut self, raw: &[u8], unit: usize, phase: usize) {
         let space = raw.len().next_multiple_of(unit);
         if phase == 0 {
@@ -74,8 +65,7 @@ impl<F: From<ClusterForm> + PartialEq> Stored<F> {
         }
     }
 
-    /// Adds a compressed cluster that decodes to `len` bytes, padded with leading zeros to a
-    /// multiple of `unit`; `second`: by the second codec.
+    /// Pads with leading zeros to a multiple of `unit`.
     pub(super) fn push_compressed(&mut self, len: usize, compressed: &[u8], unit: usize, second: bool) {
         let space = compressed.len().next_multiple_of(unit);
         self.bytes.resize(self.bytes.len() + (space - compressed.len()), 0);
@@ -91,7 +81,6 @@ impl<F: From<ClusterForm> + PartialEq> Stored<F> {
 }
 
 impl Stored {
-    /// Adds a chunk, padded to a multiple of `unit`.
     pub(super) fn push_chunk(&mut self, raw: &[u8], hash: u128, unit: usize) {
         self.bytes.extend_from_slice(raw);
         let space = raw.len().next_multiple_of(unit);
@@ -105,8 +94,7 @@ impl Stored {
         });
     }
 
-    /// Returns the start of the last cluster, if they end at `end`; of plain blocks, of the last
-    /// one.
+    /// `None` unless the clusters end at `end`; of plain blocks, the start of the last one.
     pub(super) fn last_start(&self, end: usize, unit: usize) -> Option<usize> {
         let last = self.clusters.last()?;
         let len = last.len as usize;
@@ -116,13 +104,12 @@ impl Stored {
         })
     }
 
-    /// Adds bytes that take no space.
     pub(super) fn push_empty(&mut self, len: u64, form: CutForm) {
         self.clusters.push(CutCluster { len, stored_len: 0, space: 0, form, second: false });
     }
 }
 
-/// Returns a block of `unit` bytes in which `bytes` start at `phase` and wrap around at the end.
+/// `bytes` start at `phase` and wrap around at the end of the block of `unit` bytes.
 pub(super) fn rotated(bytes: &[u8], unit: usize, phase: usize) -> Vec<u8> {
     let mut block = vec![0; unit];
     let (front, wrapped) = bytes.split_at(bytes.len().min(unit - phase));

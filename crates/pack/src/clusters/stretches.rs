@@ -21,7 +21,7 @@ pub(super) struct Stretches<'s> {
 }
 
 impl Stretches<'_> {
-    /// Cuts a part of the piece; returns the rest and the position it counts from.
+    /// Returns the rest and the position it counts from.
     pub(super) fn cut(&mut self, input: &[u8], range: Range<usize>, end: End) -> Result<(usize, Rest)> {
         let Measures { block_len, byte_aligned, .. } = self.measures;
         let mut start = range.start;
@@ -33,12 +33,13 @@ impl Stretches<'_> {
                     at += zeros_len;
                     continue;
                 }
-                let form = match byte_aligned {
-                    true => CutForm::Is(ClusterForm::Hole),
-                    false => match self.coders.first.zeros(zeros_len, block_len)? {
+                let form = if byte_aligned {
+                    CutForm::Is(ClusterForm::Hole)
+                } else {
+                    match self.coders.first.zeros(zeros_len, block_len)? {
                         Some(zeros) => CutForm::Zeros(zeros),
                         None => break,
-                    },
+                    }
                 };
                 self.cut_stretch(&input[start..at], End::Own)?;
                 self.stored.push_empty(zeros_len as u64, form);

@@ -13,7 +13,7 @@ use packfs_format::{Cluster, ClusterForm, InlineTail, TailPlace};
 const FLAT_WASTE_SHARE: u64 = 64;
 
 impl<'a> Placer<'a> {
-    /// Returns the place of the tail, if it has one of its own.
+    /// `None` if the tail is not stored by itself.
     pub(super) fn take_tail(
         &mut self,
         placement: &mut Placement<'_, 'a>,
@@ -40,8 +40,7 @@ impl<'a> Placer<'a> {
         Ok(TailPlace::Inline(InlineTail { id, stored_len: bytes.len() as u32, compressed }))
     }
 
-    /// Finds an equal tail in the packed stream, or adds this one. A long file that does not shrink
-    /// stays flat, because that reads fastest.
+    /// A long file that does not shrink stays flat, because that reads fastest.
     fn take_shared_tail(
         &mut self,
         placement: &mut Placement<'_, 'a>,
@@ -76,18 +75,15 @@ impl<'a> Placer<'a> {
         Ok(Some(TailPlace::Packed { offset }))
     }
 
-    /// Returns the place of an earlier tail in the packed stream.
     fn place_of(&self, placement: &Placement<'_, 'a>, earlier: TailId) -> Option<TailPlace> {
         let kept = self.kept_tails.get(earlier as usize).map(|&offset| TailPlace::Packed { offset });
         kept.or(placement.placed.files[self.seen.node(earlier).index()].tail)
     }
 
-    /// Returns true if the current file is one run of plain blocks so far, or empty.
     fn is_flat_so_far(&self, placement: &Placement<'_, 'a>) -> bool {
         self.rows.is_empty() || self.rows.flat_end(self.cut.block_len) == Some(placement.out.position())
     }
 
-    /// Writes the last bytes of a file as a block of its own.
     fn write_short_block(
         &mut self,
         placement: &mut Placement<'_, 'a>,
@@ -109,7 +105,6 @@ impl<'a> Placer<'a> {
         Ok(None)
     }
 
-    /// Appends bytes to the packed stream, and returns their place.
     pub(super) fn append_packed(&mut self, placement: &mut Placement<'_, 'a>, bytes: &[u8]) -> u64 {
         let mut segments = Vec::new();
         let offset = self.packed.append(bytes, |segment| segments.push(segment));

@@ -23,17 +23,13 @@ const REQUESTS_PER_SEEK: u64 = 400;
 /// Numbers of moves that are tried.
 const TRIES: u32 = 6;
 
-/// Cost of a walk along the tree.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct WalkCost {
-    /// Blocks read, each a request.
     pub requests: u64,
-    /// Bytes decoded.
     pub bytes: u64,
 }
 
 impl WalkCost {
-    /// Returns the most that a walk may cost if it costs this much in tree order.
     fn limit(self) -> Self {
         WalkCost {
             requests: self.requests + self.requests / REQUESTS_SHARE,
@@ -46,8 +42,8 @@ impl WalkCost {
     }
 }
 
-/// Returns the placement of `items`, which are in tree order, and the copies that are stored again.
-/// `others` is the cost of blocks that are not shared.
+/// `items` are in tree order. Also returns the copies that are stored again. `others` is the cost
+/// of blocks that are not shared.
 pub(super) fn stretches(items: &[Item], others: WalkCost, rules: &Rules) -> (Vec<Stretch>, Vec<u32>) {
     let shared = Files::new(items, u64::MAX, rules);
     let mut fills = Fills::default();
@@ -60,7 +56,7 @@ pub(super) fn stretches(items: &[Item], others: WalkCost, rules: &Rules) -> (Vec
     }
 }
 
-/// Returns the placement with most moves of those within `limit`, if one is.
+/// The placement with most moves of those within `limit`.
 fn within(
     files: &Files<'_>,
     others: WalkCost,
@@ -78,7 +74,8 @@ fn within(
     let moves = if left > 0 { pairs::moves(files, &rules) } else { Vec::new() };
     let far_max = limit.requests / REQUESTS_PER_SEEK;
     let block_count: u64 = best.iter().map(|stretch| stretch.blocks.len() as u64).sum();
-    let (mut low, mut high) = (0, left.min(block_count / BLOCKS_PER_MOVE).min(moves.len() as u64) + 1);
+    let mut low = 0;
+    let mut high = left.min(block_count / BLOCKS_PER_MOVE).min(moves.len() as u64) + 1;
     let mut count = high - 1;
     for _ in 0..TRIES {
         if low + 1 >= high {
@@ -96,7 +93,6 @@ fn within(
     Some(best)
 }
 
-/// Walks all files along the tree.
 fn cost(files: &Files<'_>, stretches: &[Stretch], others: WalkCost) -> WalkCost {
     let mut block_of = vec![0; files.items.len()];
     let mut lens = Vec::new();
@@ -105,11 +101,14 @@ fn cost(files: &Files<'_>, stretches: &[Stretch], others: WalkCost) -> WalkCost 
         lens.push(block.iter().map(|&file| u64::from(files.items[file as usize].len)).sum::<u64>());
     }
     let mut kept = KernelCache::default();
-    let blocks = files.visits.iter().map(|&file| block_of[file as usize]);
-    blocks.filter(|&block| kept.read(block)).fold(others, |cost, block| WalkCost {
-        requests: cost.requests + 1,
-        bytes: cost.bytes + lens[block as usize],
-    })
+    let mut cost = others;
+    for block in files.visits.iter().map(|&file| block_of[file as usize]) {
+        if kept.read(block) {
+            cost.requests += 1;
+            cost.bytes += lens[block as usize];
+        }
+    }
+    cost
 }
 
 #[cfg(test)]

@@ -15,8 +15,7 @@ const POSTINGS_MAX: usize = 256;
 /// common, do not precede longer ones.
 const FEATURES_MORE: u64 = 8;
 
-/// Returns the order of `items` as indexes, for blocks of `block_len` bytes; it depends on nothing
-/// else.
+/// Depends on nothing but its arguments.
 pub(super) fn chain(items: &[Item], block_len: u64, numbers: &mut Numbers) -> Vec<u32> {
     let index = Index::new(&items.iter().map(|item| &*item.features).collect::<Vec<_>>(), numbers);
     let mut chain = Chain {
@@ -51,11 +50,10 @@ pub(super) fn chain(items: &[Item], block_len: u64, numbers: &mut Numbers) -> Ve
     order
 }
 
-/// A table with a zero for each feature, which is used again by each [`Index`].
+/// Zeros, one a feature; each [`Index`] reuses the table.
 #[derive(Default)]
 pub(super) struct Numbers(Vec<u32>);
 
-/// Features shared by files; those of a single file are left out.
 pub(super) struct Index {
     /// Start of each feature's files in `files`, and the end.
     starts: Vec<u32>,
@@ -66,7 +64,6 @@ pub(super) struct Index {
 }
 
 impl Index {
-    /// Creates an index of files by the features of each.
     pub(super) fn new(files_features: &[&[u32]], Numbers(numbers): &mut Numbers) -> Self {
         let all = || files_features.iter().copied().flatten().map(|&feature| feature as usize);
         numbers.resize(numbers.len().max(all().max().map_or(0, |last| last + 1)), 0);
@@ -104,13 +101,11 @@ impl Index {
         Index { starts, files, file_starts, features }
     }
 
-    /// Returns the numbers of a file's features.
     pub(super) fn features_of(&self, file: u32) -> &[u32] {
         let file = file as usize;
         &self.features[self.file_starts[file] as usize..self.file_starts[file + 1] as usize]
     }
 
-    /// Returns the files that have a feature, by its number.
     pub(super) fn files_with(&self, feature: u32) -> &[u32] {
         let feature = feature as usize;
         &self.files[self.starts[feature] as usize..self.starts[feature + 1] as usize]
@@ -120,11 +115,9 @@ impl Index {
 struct Chain<'a> {
     index: &'a Index,
     items: &'a [Item],
-    /// Number of features that each file shares with the block.
     scores: Vec<u32>,
     scored: Vec<u32>,
     placed: Vec<bool>,
-    /// Features in the block.
     seen: Vec<bool>,
     seen_list: Vec<u32>,
     /// Files whose score is no longer that in `heap`.
@@ -135,7 +128,6 @@ struct Chain<'a> {
 }
 
 impl Chain<'_> {
-    /// Returns the remaining file with most features in the block.
     fn best(&mut self) -> Option<u32> {
         while let Some((_, Reverse(file), score)) = self.heap.pop() {
             if !self.placed[file as usize] && self.scores[file as usize] == score {

@@ -1,11 +1,7 @@
-//! Small files as they are compared with each other.
-
-/// One file: its features, and its length in bytes.
 #[derive(Default)]
 pub(super) struct Item {
     /// Features that other files may have as well, ascending.
     pub features: Box<[u32]>,
-    /// Number of its other features.
     pub unshared: u32,
     pub len: u32,
     /// Hash of the contents, if equal files are stored once.
@@ -13,14 +9,13 @@ pub(super) struct Item {
 }
 
 impl Item {
-    /// Returns the number of all its features.
     pub(super) fn feature_count(&self) -> u64 {
         self.features.len() as u64 + u64::from(self.unshared)
     }
 }
 
-/// Numbers the features from zero, in their order, so that they can be looked up in a table.
-/// Features of a single file are only counted.
+/// Numbers from zero, so that features can be looked up in a table. Features of a single file are
+/// only counted.
 pub(super) fn number_features(items: &mut [Item]) {
     let mut all: Vec<u32> = items.iter().flat_map(|item| item.features.iter().copied()).collect();
     all.sort_unstable();
@@ -34,7 +29,7 @@ pub(super) fn number_features(items: &mut [Item]) {
     }
 }
 
-/// A set of features that is emptied in no time.
+/// A set that is emptied in constant time.
 #[derive(Default)]
 pub(super) struct Seen {
     /// Round in which each feature was inserted.
@@ -43,7 +38,6 @@ pub(super) struct Seen {
 }
 
 impl Seen {
-    /// Removes all features.
     pub(super) fn clear(&mut self) {
         self.round = self.round.checked_add(1).unwrap_or_else(|| {
             self.rounds.clear();
@@ -51,7 +45,6 @@ impl Seen {
         });
     }
 
-    /// Inserts a feature; returns true if it was missing.
     pub(super) fn insert(&mut self, feature: u32) -> bool {
         let number = feature as usize;
         if number >= self.rounds.len() {
@@ -60,7 +53,6 @@ impl Seen {
         std::mem::replace(&mut self.rounds[number], self.round) != self.round
     }
 
-    /// Returns true if the set has a feature.
     pub(super) fn contains(&self, feature: u32) -> bool {
         self.rounds.get(feature as usize) == Some(&self.round)
     }

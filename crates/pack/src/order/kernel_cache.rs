@@ -3,7 +3,7 @@
 /// Number of these blocks (`CONFIG_SQUASHFS_FRAGMENT_CACHE_SIZE`).
 pub(crate) const KERNEL_KEEPS: usize = 3;
 
-/// The blocks; the one that came first is dropped first, used or not.
+/// FIFO: the block that came first is evicted first, used or not.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct KernelCache {
     blocks: [Option<u32>; KERNEL_KEEPS],
@@ -11,7 +11,7 @@ pub(crate) struct KernelCache {
 }
 
 impl KernelCache {
-    /// Reads from a block; returns true if it had to be decoded.
+    /// Returns true if the block had to be decoded.
     pub(crate) fn read(&mut self, block: u32) -> bool {
         let missing = !self.blocks.contains(&Some(block));
         if missing {

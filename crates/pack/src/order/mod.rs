@@ -24,64 +24,25 @@ use item::{Item, number_features};
 use kernel_cache::KERNEL_KEEPS;
 pub(crate) use kernel_cache::KernelCache;
 use packfs_codec::CodecSettings;
-use packfs_core::{Goal, NodeId, Progress, Result, Stage, Tree};
+use packfs_core::{NodeId, Order, Progress, Result, Stage, Tree};
 use packfs_format::{FileJob, Plan};
 use rules::Rules;
 use sketch::sketch;
 use std::cmp::Reverse;
 
-/// Order of small files that share blocks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Order {
-    /// Tree order.
-    Path,
-    /// By extension, then by name.
-    Kind,
-    /// By similarity, which reads the files once more.
-    Similarity {
-        /// Bytes of small files in each range of the tree within which files move; `None`: as many
-        /// as the format can read efficiently in tree order.
-        within: Option<u64>,
-    },
-}
-
-impl Order {
-    /// Returns the default order for a goal.
-    pub fn for_goal(goal: Goal) -> Self {
-        match goal {
-            // Reads in tree order then find the next file beside the last one.
-            Goal::Read => Order::Path,
-            Goal::Size => Order::Similarity { within: Some(u64::MAX) },
-            Goal::Balanced | Goal::Build => Order::default(),
-        }
-    }
-}
-
-impl Default for Order {
-    fn default() -> Self {
-        Order::Similarity { within: None }
-    }
-}
-
 /// Most files compared with each other, which bounds memory.
 const GROUP_FILES_MAX: usize = 1 << 16;
-/// Most bytes of a file that are examined.
 const LOOK_LEN: u64 = 1 << 20;
 
-/// The files of a plan in another order.
 pub(crate) struct Ordered<K: Kind> {
     pub files: Vec<FileJob<K>>,
     pub boundaries: Boundaries,
-    /// See [`crate::PackReport::far_apart`].
     pub far_apart: bool,
 }
 
-/// Files in their order.
 struct Sorted<K: Kind> {
     files: Vec<FileJob<K>>,
-    /// Indexes at which a range with blocks of its own starts.
     starts: Vec<u32>,
-    /// See [`Boundaries::stored_again`].
     stored_again: Vec<NodeId>,
 }
 
@@ -91,8 +52,7 @@ impl<K: Kind> From<Vec<FileJob<K>>> for Sorted<K> {
     }
 }
 
-/// Orders the files of a plan: first-used ones, then the others as the options say. `stays` returns
-/// true for files that keep their place in the base.
+/// `stays` returns true for files that keep their place in the base.
 pub(crate) fn sort<K: Kind>(
     context: &Context<'_, K>,
     stays: impl Fn(NodeId) -> bool,
@@ -132,7 +92,7 @@ fn moves_far<K: Kind>(context: &Context<'_, K>, files: &[FileJob<K>], order: Ord
     let within = match worthwhile(order, context.plan) {
         Order::Path => return false,
         Order::Kind => u64::MAX,
-        Order::Similarity { within } => within.unwrap_or(context.plan.reorder_len),
+        Order::Similarity(within) => within.unwrap_or(context.plan.reorder_len),
     };
     let small = files.iter().filter(|job| context.shares_whole(job)).map(|job| context.len(job.node));
     within > kept_len && small.sum::<u64>() > kept_len
@@ -150,10 +110,10 @@ fn by_likeness<K: Kind>(
     let (mut sorted, starts) = match worthwhile(options.order, context.plan) {
         Order::Path => return Ok(files.to_vec().into()),
         Order::Kind => (by_kind(context.tree, small), Vec::new()),
-        Order::Similarity { within: None } if K::shared_block_len(&context.plan.data).is_some() => {
+        Order::Similarity(None) if K::shared_block_len(&context.plan.data).is_some() => {
             return for_walks(context, files, stays, options, progress);
         }
-        Order::Similarity { within } => {
+        Order::Similarity(within) => {
             let within = within.unwrap_or(context.plan.reorder_len);
             let (mut sorted, starts) = by_similarity(context, &small, within, options, progress)?;
             if K::shared_block_len(&context.plan.data).is_none() {
@@ -170,7 +130,7 @@ fn by_likeness<K: Kind>(
     Ok(Sorted { files: sorted, starts, stored_again: Vec::new() })
 }
 
-/// Sorts by descending priority, otherwise in plan order.
+/// Equal priorities stay in plan order.
 fn by_priority<K: Kind>(files: &[FileJob<K>], priorities: &[i16]) -> Vec<FileJob<K>> {
     let mut files = files.to_vec();
     files.sort_by_key(|job| Reverse(priorities.get(job.node.index()).copied().unwrap_or(0)));
@@ -182,7 +142,6 @@ fn by_kind<K: Kind>(tree: &Tree, mut files: Vec<FileJob<K>>) -> Vec<FileJob<K>> 
     files
 }
 
-/// Returns the sort key of a kind: extension, then name.
 fn kind_key(tree: &Tree, id: NodeId) -> (Vec<u8>, Vec<u8>) {
     let name = tree.first_name(id);
     let dot = name.iter().rposition(|&byte| byte == b'.').filter(|&dot| dot > 0);
@@ -190,8 +149,8 @@ fn kind_key(tree: &Tree, id: NodeId) -> (Vec<u8>, Vec<u8>) {
     (extension.to_vec(), name.to_vec())
 }
 
-/// Returns the files in ranges of at most `within` bytes, and the indexes at which a range with
-/// blocks of its own starts.
+/// Ranges have at most `within` bytes. Also returns the indexes at which a range with separate
+/// blocks starts.
 fn by_similarity<K: Kind>(
     context: &Context<'_, K>,
     files: &[FileJob<K>],
@@ -225,8 +184,7 @@ fn by_similarity<K: Kind>(
     Ok((sorted, starts))
 }
 
-/// Returns the files in an order that is read efficiently along the tree. Files with blocks of
-/// their own lie between the shared blocks of files around them.
+/// Files with separate blocks come between the shared blocks of files around them.
 fn for_walks<K: Kind>(
     context: &Context<'_, K>,
     files: &[FileJob<K>],
@@ -280,8 +238,8 @@ fn for_walks<K: Kind>(
     Ok(Sorted { files: sorted, starts, stored_again })
 }
 
-/// Returns the blocks of a stretch, whose files begin at `begin` in tree order, in the order in
-/// which a walk comes to them; each with the first of its files in the stretch.
+/// Sorts blocks as a walk comes to the blocks of a stretch, each with its first file in the
+/// stretch. The stretch's files begin at `begin` in tree order.
 fn in_walk_order(blocks: Vec<Vec<u32>>, begin: u32) -> Vec<(Option<u32>, Vec<u32>)> {
     let first = |block: &Vec<u32>| block.iter().copied().filter(|&file| file >= begin).min();
     let mut blocks: Vec<_> = blocks.into_iter().map(|block| (first(&block), block)).collect();
@@ -290,27 +248,26 @@ fn in_walk_order(blocks: Vec<Vec<u32>>, begin: u32) -> Vec<(Option<u32>, Vec<u32
     blocks
 }
 
-/// Returns what a walk takes for blocks that files do not share, for one of `parts` of the tree.
+/// Cost for one of `parts` of the tree.
 fn own_blocks<K: Kind>(context: &Context<'_, K>, files: &[FileJob<K>], parts: usize) -> WalkCost {
     let block_len = K::shared_block_len(&context.plan.data).unwrap_or(1).max(1);
-    let own = files.iter().map(|job| context.len(job.node) - context.shared_len(job));
-    let (requests, bytes) =
-        own.fold((0, 0), |(requests, bytes), len| (requests + len.div_ceil(block_len), bytes + len));
+    let (mut requests, mut bytes) = (0, 0);
+    for len in files.iter().map(|job| context.len(job.node) - context.shared_len(job)) {
+        requests += len.div_ceil(block_len);
+        bytes += len;
+    }
     let parts = parts.max(1) as u64;
     WalkCost { requests: requests / parts, bytes: bytes / parts }
 }
 
-/// Returns the number of shared blocks in a range, and their length; `None` if a range is shorter
-/// than a block, or unlimited.
-///
-/// A block common to two ranges would be one more than the kernel keeps during a walk.
+/// `None` if a range is shorter than a block, or unlimited. A block common to two ranges would be
+/// one more than the kernel keeps during a walk.
 fn whole_blocks<K: Kind>(plan: &Plan<K>, within: u64) -> Option<(u64, u64)> {
     let block_len = K::shared_block_len(&plan.data)?;
     let count = within / block_len;
     (count > 0 && within < u64::MAX).then_some((count, block_len))
 }
 
-/// Returns the order of the first files, as many as form a range.
 fn stretch(
     items: &[Item],
     within: u64,
@@ -334,7 +291,6 @@ fn stretch(
     }
 }
 
-/// Returns the bytes of files that do not fit into `blocks`, filled in order.
 fn beyond(items: &[Item], order: &[u32], blocks: u64, block_len: u64) -> u64 {
     let (mut number, mut filled, mut left) = (1, 0, 0);
     for &index in order {
@@ -348,7 +304,6 @@ fn beyond(items: &[Item], order: &[u32], blocks: u64, block_len: u64) -> u64 {
     left
 }
 
-/// Returns the number of first files that are sorted together.
 fn group_count(items: &[Item], within: u64) -> usize {
     let mut len = 0_u64;
     let fits = |item: &&Item| {
@@ -368,16 +323,15 @@ fn item<K: Kind>(context: &Context<'_, K>, job: &FileJob<K>) -> Result<Item> {
     Ok(Item { features: sketch(&bytes), unshared: 0, len, hash })
 }
 
-/// Returns the requested order, or tree order if nothing is gained: the position of uncompressed
-/// data does not affect its size, and reads in tree order would read shared blocks repeatedly.
+/// Tree order if nothing is gained: the position of uncompressed data does not affect its size, and
+/// reads in tree order would read shared blocks repeatedly.
 fn worthwhile<K: Kind>(order: Order, plan: &Plan<K>) -> Order {
     match order {
-        Order::Similarity { .. } if K::shared_window(&plan.data).1.is_none() => Order::Path,
+        Order::Similarity(_) if K::shared_window(&plan.data).1.is_none() => Order::Path,
         order => order,
     }
 }
 
-/// Returns about how much input a compressor sees at a time.
 fn window_len<K: Kind>(plan: &Plan<K>) -> u64 {
     let (block_len, codec) = K::shared_window(&plan.data);
     let reach = codec.and_then(CodecSettings::reach).unwrap_or(u32::MAX);

@@ -16,9 +16,8 @@ const HOSTS_MAX: usize = 16;
 /// between them, they are less than the 2 MiB that disks read in passing.
 const NEAR_LEN: u64 = 1 << 20;
 
-/// A move of a file beside another. Both are numbered by their place among the originals.
+/// Files are numbered by their position among the originals.
 pub(super) struct Move {
-    /// Bytes it saves, estimated.
     gain: u64,
     file: u32,
     host: u32,
@@ -26,8 +25,7 @@ pub(super) struct Move {
     is_far: bool,
 }
 
-/// Returns the groups of files that the best `count` moves leave, `far_count` far ones at most
-/// among them. A group has one file, or several that share a block. Groups are in the order of
+/// Applies the best `count` moves, with at most `far_count` far ones. Groups are in the order of
 /// their first files, and so are files.
 pub(super) fn groups(
     files: &Files<'_>,
@@ -64,8 +62,7 @@ pub(super) fn groups(
     groups
 }
 
-/// Returns the moves that save enough, best first. Files with copies do not move, and nothing moves
-/// beside them.
+/// Best first. Files with copies do not move, and nothing moves beside them.
 pub(super) fn moves(files: &Files<'_>, rules: &Rules) -> Vec<Move> {
     let (items, files, copies) = (files.items, &files.originals[..], &files.copies);
     let item = |file: u32| &items[files[file as usize] as usize];
@@ -111,8 +108,7 @@ pub(super) fn moves(files: &Files<'_>, rules: &Rules) -> Vec<Move> {
     moves
 }
 
-/// Returns the other files of the index with features of `file`, each with their number. `scores`
-/// holds a zero for each file, also afterwards.
+/// Each with its number of shared features. `scores` contains zeros before and after.
 fn like(index: &Index, file: u32, scores: &mut [u64]) -> Vec<(Reverse<u64>, u32)> {
     let mut found = Vec::new();
     for &feature in index.features_of(file) {
@@ -129,13 +125,12 @@ fn like(index: &Index, file: u32, scores: &mut [u64]) -> Vec<(Reverse<u64>, u32)
     rows.filter(|&(_, other)| other != file).collect()
 }
 
-/// Returns the divisor of a file's length for each of its features; files with few features are
-/// less certain to be alike.
+/// Divisor of a file's length; files with few features are less certain to be alike.
 fn weight(item: &Item) -> u64 {
     item.feature_count() + 2
 }
 
-/// Returns the features of a file that no file near it has, which may share its block anyway.
+/// Features that no file nearby has, which may share its block anyway.
 fn new_features(
     items: &[Item],
     files: &[u32],

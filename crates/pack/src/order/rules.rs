@@ -2,7 +2,6 @@
 
 use super::kernel_cache::KERNEL_KEEPS;
 
-/// Lengths and prices.
 #[derive(Clone, Copy)]
 pub(super) struct Rules {
     pub block_len: u64,
@@ -26,7 +25,6 @@ impl Rules {
     }
 }
 
-/// Returns about how many bytes a compressor makes of `len`.
 pub(super) fn compressed_len(len: u64) -> u64 {
     len * 35 / 100
 }

@@ -9,14 +9,13 @@
 pub(super) const FEATURES_MAX: usize = 64;
 /// Length of a run in bytes.
 const RUN_LEN: usize = 8;
-/// One run in `SAMPLED` is kept.
 const SAMPLED: u32 = 8;
 /// Features collected before the least ones are selected.
 const KEPT_MAX: usize = 4 * FEATURES_MAX;
 /// Runs examined between two checks of the number collected.
 const LOOKED_AT: usize = 256;
 
-/// Returns the features of `bytes`, ascending, without duplicates.
+/// Ascending, without duplicates.
 pub(super) fn sketch(bytes: &[u8]) -> Box<[u32]> {
     let mut features = Vec::with_capacity(KEPT_MAX + LOOKED_AT);
     // Features above the least ones so far can be dropped, so few are kept after the first

@@ -17,31 +17,26 @@ use std::rc::Rc;
 /// Files that a walk reads before it needs a block again that it keeps.
 const NEAR_FILES: u32 = 8;
 
-/// Files of a part of the tree in the order of their placement.
 pub(super) struct Stretch {
-    /// Files of each block, as indexes.
     pub blocks: Vec<Vec<u32>>,
     /// Files before this index are in this stretch, or an earlier one.
     pub end: u32,
 }
 
-/// Small files in tree order.
 pub(super) struct Files<'a> {
     pub items: &'a [Item],
     /// File whose bytes are read for each file: the first that equals it.
     pub visits: Vec<u32>,
     /// Files that equal no earlier one.
     pub originals: Vec<u32>,
-    /// Later files with the same bytes, for files that have such.
     pub copies: HashMap<u32, Vec<u32>>,
-    /// Copies that are stored on their own, because a walk would decode the block of the original
-    /// for a few bytes.
+    /// Copies that are stored separately, because a walk would decode the block of the original for
+    /// a few bytes.
     pub stored_again: Vec<u32>,
 }
 
 impl<'a> Files<'a> {
-    /// Takes files in tree order. Short copies are stored again if the original lies at least
-    /// `far_len` bytes before them.
+    /// Short copies are stored again if the original is at least `far_len` bytes before them.
     pub(super) fn new(items: &'a [Item], far_len: u64, rules: &Rules) -> Self {
         let Visits { visits, originals, stored_again } = visits(items, far_len, rules);
         let mut copies: HashMap<u32, Vec<u32>> = HashMap::new();
@@ -51,13 +46,12 @@ impl<'a> Files<'a> {
         Files { items, visits, originals, copies, stored_again }
     }
 
-    /// Returns a group of its own for each file.
     pub(super) fn alone(&self) -> Vec<Vec<u32>> {
         self.originals.iter().map(|&file| vec![file]).collect()
     }
 
-    /// Places groups of files, each within one block; copies are left out. `fills` are those of
-    /// earlier placements of the same files.
+    /// Places each group within one block; copies are left out. `fills` are those of earlier
+    /// placements of the same files.
     pub(super) fn place(&self, groups: Vec<Vec<u32>>, rules: &Rules, fills: &mut Fills) -> Vec<Stretch> {
         let units = groups.iter().map(|group| unit(self.items, group)).collect();
         let starts = groups.iter().map(|group| group[0]).chain([self.items.len() as u32]).collect();
@@ -66,7 +60,6 @@ impl<'a> Files<'a> {
         Walk { files: self, rules, groups, units, starts, block_of, block_count: 0, kept, fills }.run()
     }
 
-    /// Adds each copy behind its original.
     pub(super) fn with_copies(&self, mut stretches: Vec<Stretch>) -> Vec<Stretch> {
         for block in stretches.iter_mut().flat_map(|stretch| &mut stretch.blocks) {
             let copies = |file: &u32| self.copies.get(file).into_iter().flatten().copied();
@@ -82,7 +75,6 @@ struct Visits {
     stored_again: Vec<u32>,
 }
 
-/// Finds the file whose bytes are read for each.
 fn visits(items: &[Item], far_len: u64, rules: &Rules) -> Visits {
     let mut firsts: HashMap<(u64, u32), (u32, u64)> = HashMap::new();
     let mut found = Visits { visits: Vec::new(), originals: Vec::new(), stored_again: Vec::new() };
@@ -104,7 +96,6 @@ fn visits(items: &[Item], far_len: u64, rules: &Rules) -> Visits {
     found
 }
 
-/// Returns files that stay together as one.
 fn unit(items: &[Item], group: &[u32]) -> Item {
     let files = group.iter().map(|&file| &items[file as usize]);
     let mut features: Vec<u32> = files.clone().flat_map(|item| item.features.iter().copied()).collect();
@@ -114,15 +105,12 @@ fn unit(items: &[Item], group: &[u32]) -> Item {
     Item { features: features.into(), unshared, len: files.map(|item| item.len).sum(), hash: None }
 }
 
-/// The first units of a rest of the tree in blocks.
 struct Fill {
-    /// Units that were tried; the first file of each has the flag [`FIRST`].
+    /// The first file of each unit has the flag [`FIRST`].
     tried: Vec<u32>,
-    /// Number of units that fit.
     count: usize,
     /// Files of each block.
     blocks: Vec<Vec<u32>>,
-    /// Bytes placed, and about how many are stored.
     len: u64,
     stored_len: u64,
 }
@@ -133,7 +121,6 @@ struct Fill {
 pub(super) struct Fills {
     done: HashMap<(u32, u64), Rc<Fill>>,
     numbers: Numbers,
-    /// Features of a block.
     seen: Seen,
 }
 
@@ -146,7 +133,6 @@ fn flagged(groups: &[Vec<u32>]) -> impl Iterator<Item = u32> {
         .flat_map(|group| (0..).zip(group).map(|(i, &file)| if i == 0 { file | FIRST } else { file }))
 }
 
-/// A way to go on.
 struct Trial {
     fill: Rc<Fill>,
     kept: KernelCache,
@@ -154,7 +140,6 @@ struct Trial {
 }
 
 impl Trial {
-    /// Returns true if it costs less per byte.
     fn is_cheaper(&self, other: &Trial) -> bool {
         u128::from(self.cost) * u128::from(other.fill.len)
             < u128::from(other.cost) * u128::from(self.fill.len)
@@ -164,12 +149,9 @@ impl Trial {
 struct Walk<'a> {
     files: &'a Files<'a>,
     rules: &'a Rules,
-    /// Files that are placed together, and each group as one file.
     groups: Vec<Vec<u32>>,
     units: Vec<Item>,
-    /// First file of each group, and the number of files.
     starts: Vec<u32>,
-    /// Block of each file that is placed.
     block_of: Vec<u32>,
     block_count: u32,
     kept: KernelCache,
@@ -198,7 +180,6 @@ impl Walk<'_> {
         stretches
     }
 
-    /// Tries to go on with `block_count` blocks.
     fn attempt(&mut self, start: usize, block_count: u64) -> Trial {
         let fill = self.fill(start, block_count);
         self.number(&fill.blocks);
@@ -209,7 +190,6 @@ impl Walk<'_> {
         Trial { fill, kept, cost }
     }
 
-    /// Fills up to `block_count` blocks with the units from `start` on.
     fn fill(&mut self, start: usize, block_count: u64) -> Rc<Fill> {
         let room = block_count * self.rules.block_len;
         let mut len = 0;
@@ -235,7 +215,6 @@ impl Walk<'_> {
         fill
     }
 
-    /// Returns how many of `count` units fit into `block_count` blocks, and the files of each.
     fn units_in_blocks(
         &mut self,
         start: usize,
@@ -260,7 +239,6 @@ impl Walk<'_> {
         }
     }
 
-    /// Cuts units, numbered from `start`, into blocks.
     fn cut(&self, start: usize, order: &[u32]) -> Vec<Vec<u32>> {
         let mut blocks = Vec::new();
         let mut block = Vec::new();
@@ -280,7 +258,6 @@ impl Walk<'_> {
         blocks
     }
 
-    /// Assigns the next block numbers to files.
     fn number(&mut self, blocks: &[Vec<u32>]) {
         for (number, block) in (self.block_count..).zip(blocks) {
             for &file in block {
@@ -289,13 +266,12 @@ impl Walk<'_> {
         }
     }
 
-    /// Returns how many blocks a walk decodes.
     fn decodes(&self, walked: Range<usize>, kept: &mut KernelCache) -> u64 {
         let blocks = self.files.visits[walked].iter().map(|&file| self.block_of[file as usize]);
         blocks.filter(|&block| kept.read(block)).count() as u64
     }
 
-    /// Returns about how many blocks a walk decodes when it comes back to them, from `walked` on.
+    /// Estimates the decodes when a walk comes back to these blocks, from `walked` on.
     fn later_decodes(&self, walked: usize, blocks: &[Vec<u32>]) -> u64 {
         let files = blocks.iter().flatten();
         let copies = files.clone().filter_map(|file| self.files.copies.get(file)).flatten();
@@ -307,7 +283,7 @@ impl Walk<'_> {
         visits.chunk_by(|a, b| b - a <= NEAR_FILES && block(a) == block(b)).count() as u64
     }
 
-    /// Returns about how long a block becomes: bytes with features that it has already are free.
+    /// Bytes with features that the block has already are free.
     fn stored_len(&mut self, block: &[u32]) -> u64 {
         self.fills.seen.clear();
         let mut filled = 0;

@@ -14,14 +14,12 @@ use packfs_core::{NodeId, Result};
 use packfs_format::{Blocks, Placed, SharedTail};
 use std::collections::HashSet;
 
-/// A block of a file that holds borrowed tails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct HostBlock {
     pub(super) node: NodeId,
     pub(super) block: u32,
 }
 
-/// Samples of the beginnings of long files' blocks.
 #[derive(Default)]
 pub(super) struct HostBlocks {
     pub files: Vec<Long>,
@@ -31,9 +29,7 @@ pub(super) struct HostBlocks {
 }
 
 impl Runs {
-    /// Returns the block of a stored file that begins with this tail.
-    ///
-    /// Errors: those of reading that file, unless unreadable files are skipped.
+    /// Errors: those of reading the file, unless unreadable files are skipped.
     pub(crate) fn find_host_block(
         &self,
         context: &Context<'_, Blocks>,
@@ -77,20 +73,17 @@ fn begins_with(
         && earlier.holds(host_block.node, start, front)?)
 }
 
-/// Tails that lie in other files' blocks.
 #[derive(Default)]
 pub(crate) struct BorrowedTails {
     all: Vec<(HostBlock, TailId, u32)>,
 }
 
 impl BorrowedTails {
-    /// Records that a tail of `len` bytes lies in `host_block`.
     pub(crate) fn add(&mut self, id: TailId, len: u32, host_block: HostBlock) {
         self.all.push((host_block, id, len));
     }
 
-    /// Sets the place of every tail, once all blocks have theirs; returns those whose host could
-    /// not be read.
+    /// Call once all blocks have their place. Returns the tails whose host could not be read.
     pub(crate) fn place(
         mut self,
         failures: &Failures,

@@ -30,22 +30,18 @@ use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
-/// Most places compared with a file: common beginnings are not significant.
+/// Most positions compared with a file: common beginnings are not significant.
 const TRIED_MAX: usize = 8;
-/// Most places of which only the lengths are compared.
+/// Most positions of which only the lengths are compared.
 const LOOKED_MAX: usize = 1024;
 /// Bytes compared first, and then at a time.
 const FIRST_LEN: u64 = 16 << 10;
 const READ_LEN: u64 = 256 << 10;
 
-/// Position of a file's blocks in another file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Run {
-    /// The file that is stored.
     host: NodeId,
-    /// Index of its first block in the host.
     first_block: u64,
-    /// Number of blocks.
     blocks: u64,
     /// True if the rest that fills no block is not part of the run and goes to a fragment block.
     leaves_tail: bool,
@@ -64,7 +60,6 @@ impl Run {
     }
 }
 
-/// Files whose blocks are those of another file.
 #[derive(Default)]
 pub(crate) struct Runs {
     of: HashMap<NodeId, Run>,
@@ -73,12 +68,10 @@ pub(crate) struct Runs {
     block_len: u64,
     /// Files whose tails go to fragment blocks only because of that: indexes in the plan.
     moved_tails: Vec<u32>,
-    /// Beginnings of blocks, if tails may lie in them.
     host_blocks: HostBlocks,
 }
 
 impl Runs {
-    /// Returns the first byte of a file that is stored; its length if none is.
     pub(crate) fn stored_from(&self, node: NodeId, len: u64) -> u64 {
         match self.of.get(&node) {
             None => 0,
@@ -87,21 +80,19 @@ impl Runs {
         }
     }
 
-    /// Sets the files of a plan whose tails go to fragment blocks.
     pub(crate) fn move_tails(&self, plan: &mut Plan<Blocks>) {
         for &job in &self.moved_tails {
             plan.files[job as usize].storage = BlockStorage::SharedTail;
         }
     }
 
-    /// Adds digests of data that is not read again.
     pub(crate) fn log_digests(&self, digests: &mut DigestLog) {
         for (&node, &hash) in &self.hashes {
             digests.add(node, ContentDigest::Hash(hash));
         }
     }
 
-    /// Sets the blocks of every run, once those of all other files are placed.
+    /// Requires the places of all other files.
     pub(crate) fn place(
         &self,
         context: &Context<'_, Blocks>,
@@ -130,8 +121,8 @@ impl Runs {
     }
 }
 
-/// Finds runs among files with blocks of their own; samples that exceed memory are spooled beside
-/// `output`. An unreadable file equals no other, if unreadable files are skipped.
+/// Samples that exceed memory are spooled beside `output`. An unreadable file equals no other, if
+/// unreadable files are skipped.
 pub(crate) fn find(
     context: &Context<'_, Blocks>,
     duplicates: &Duplicates,
@@ -167,7 +158,7 @@ pub(crate) fn find(
 }
 
 impl Runs {
-    /// Returns the run in the stored file, for one in a file that may be a run itself.
+    /// `run` may be in a file that is a run itself.
     fn resolve(&self, run: Run, file: &Long, block_len: u64) -> Run {
         let Some(host) = self.of.get(&run.host) else { return run };
         let full = file.len / block_len;
@@ -181,7 +172,6 @@ impl Runs {
     }
 }
 
-/// Returns the files that may have runs, longest first.
 fn long_files(context: &Context<'_, Blocks>, duplicates: &Duplicates) -> Vec<Long> {
     let block_len = context.block_len();
     let rows = (0..).zip(&context.plan.files).filter(|(_, job)| duplicates.original(job.node).is_none());
@@ -199,7 +189,6 @@ fn long_files(context: &Context<'_, Blocks>, duplicates: &Duplicates) -> Vec<Lon
 
 struct Finder<'a> {
     context: &'a Context<'a, Blocks>,
-    /// Files, longest first.
     files: &'a [Long],
     samples: &'a Samples,
 }
@@ -220,7 +209,6 @@ impl Finder<'_> {
         Ok(None)
     }
 
-    /// Returns the run at a sample if the lengths allow it.
     fn likely(&self, file: &Long, first: Sample, host: &Sample) -> Option<Run> {
         let plan = &self.context.plan.data;
         let first_used = self.context.boundaries.first_used;
@@ -280,7 +268,6 @@ impl Finder<'_> {
     }
 }
 
-/// Two files compared at different offsets.
 struct Both<'a> {
     file: Box<dyn ContentReader + 'a>,
     host: Box<dyn ContentReader + 'a>,
@@ -300,7 +287,6 @@ impl Both<'_> {
         Ok(a == b)
     }
 
-    /// Returns the first offset, from `offset` on, at which either file has data.
     fn next_data(&mut self, offset: u64) -> Result<Option<u64>> {
         let a = self.file.next_data(offset)?.map(|data| data.start);
         let b = self.host.next_data(self.shift + offset)?.map(|data| data.start.saturating_sub(self.shift));

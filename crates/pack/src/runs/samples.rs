@@ -20,35 +20,30 @@ pub(super) const SAMPLE_LEN: u64 = 512;
 const SAMPLES_MAX: u64 = 4 << 20;
 /// Blocks sampled before results are sorted and stored.
 const BATCH_BLOCKS: u64 = 64 << 10;
-/// Blocks that one worker takes.
 const UNIT_BLOCKS: u64 = 4096;
 /// Most such units of one file.
 const UNITS_MAX: u64 = 16;
 
-/// A file with blocks of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Long {
     pub node: NodeId,
-    /// Index in the plan.
     pub job: u32,
     pub len: u64,
     /// Blocks of its own; the last one may be short.
     pub blocks: u64,
 }
 
-/// All samples by hash; those with the same hash in the order of files.
+/// Samples with the same hash are in the order of files.
 #[derive(Default)]
 pub(super) struct Samples {
-    /// Samples that exceed memory, the earliest ones.
     pub(super) spilled: Vec<Spilled>,
     rows: Vec<Sample>,
-    /// The first sample of each file, if it has one.
     first: Vec<Option<Sample>>,
 }
 
 impl Samples {
-    /// Samples every file; keeps `room` bytes of samples in memory, and spools the others beside
-    /// `output`. An unreadable file has no samples, if unreadable files are skipped.
+    /// Keeps `room` bytes of samples in memory, and spools the others beside `output`. An
+    /// unreadable file has no samples, if unreadable files are skipped.
     pub(super) fn take(
         context: &Context<'_, Blocks>,
         files: &[Long],
@@ -88,14 +83,11 @@ impl Samples {
         Ok(samples)
     }
 
-    /// Returns the first sample of a file.
     pub(super) fn first_of(&self, file: u32) -> Option<Sample> {
         self.first.get(file as usize).copied().flatten()
     }
 
-    /// Returns up to `most` blocks with this hash, in the order of files.
-    ///
-    /// Errors: `Io`.
+    /// Returns at most `most` blocks, in the order of files.
     pub(super) fn with_hash(&self, hash: u64, most: usize) -> Result<Cow<'_, [Sample]>> {
         let start = self.rows.partition_point(|row| row.hash < hash);
         let end = self.rows.partition_point(|row| row.hash <= hash);
@@ -112,7 +104,7 @@ impl Samples {
     }
 }
 
-/// Returns the distance of sampled blocks, a power of two.
+/// Distance of sampled blocks, a power of two.
 fn stride(blocks: u64) -> u64 {
     blocks.div_ceil(SAMPLES_MAX).max(1).next_power_of_two()
 }
@@ -167,7 +159,7 @@ fn sample(reader: &mut (dyn ContentReader + '_), offset: u64, len: u64) -> Resul
     Ok(hash(bytes))
 }
 
-/// Returns the hash of a block's beginning; `None` for zeros.
+/// `None` for zeros.
 pub(super) fn hash(beginning: &[u8]) -> Option<u64> {
     (!is_zero(beginning)).then(|| xxhash_rust::xxh3::xxh3_64(beginning))
 }

@@ -6,21 +6,17 @@ use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-/// Bytes of a sample in the file.
 const ROW_LEN: usize = 16;
 /// Samples in a page; the hash of the first one stays in memory.
 const PAGE_ROWS: usize = 256;
 
-/// The beginning of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Sample {
     pub hash: u64,
-    /// Index of the file.
     pub file: u32,
     pub block: u32,
 }
 
-/// A batch of samples, sorted by hash.
 pub(super) struct Spilled {
     file: File,
     rows: usize,
@@ -29,7 +25,6 @@ pub(super) struct Spilled {
 }
 
 impl Spilled {
-    /// Writes sorted samples to a file of their own.
     pub(super) fn write(rows: &[Sample], output: &Path) -> Result<Self> {
         let file = nameless_file(output)?;
         let mut at = 0;
@@ -48,7 +43,7 @@ impl Spilled {
         Ok(Spilled { file, rows: rows.len(), fences })
     }
 
-    /// Adds samples with this hash to `found`, until it holds `most`.
+    /// Stops once `found` contains `most` samples.
     pub(super) fn find(&self, hash: u64, most: usize, found: &mut Vec<Sample>) -> Result<()> {
         // The page before the first match may end with the hash.
         let first = self.fences.partition_point(|&fence| fence < hash).saturating_sub(1);

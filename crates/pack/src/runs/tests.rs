@@ -1,8 +1,8 @@
 use super::*;
 use crate::context::{Boundaries, Context};
-use packfs_core::{ContentId, Held, ImagePath, Meta, NodeKind, Silent, Tree, TreeBuilder, Xattrs};
+use packfs_core::{ContentId, Held, NodeKind, Silent, Tree};
 use packfs_format::{BlockPlan, FileJob};
-use packfs_testkit::Random;
+use packfs_testkit::{Random, tree_of};
 
 const BLOCK: u64 = 4096;
 
@@ -16,15 +16,8 @@ struct Fixture {
 }
 
 fn fixture(files: &[Vec<u8>], sharing: BlockSharing) -> Fixture {
-    let mut builder = TreeBuilder::new(Meta::default());
-    let mut contents = Held::default();
-    for (index, bytes) in files.iter().enumerate() {
-        let content = contents.push(bytes.clone());
-        let path = ImagePath::parse(format!("{index:04}").as_bytes()).unwrap();
-        let kind = NodeKind::File { len: bytes.len() as u64, content };
-        builder.add(&path, kind, Meta::default(), Xattrs::new()).unwrap();
-    }
-    let tree = builder.finish().unwrap();
+    let named = files.iter().enumerate().map(|(index, bytes)| (format!("{index:04}"), bytes.clone()));
+    let (tree, contents) = tree_of(named);
     let mut nodes = vec![NodeId::ROOT; files.len()];
     for (id, node) in tree.nodes() {
         if let NodeKind::File { content: ContentId(index), .. } = node.kind {

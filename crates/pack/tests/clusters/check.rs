@@ -245,9 +245,10 @@ fn put_clusters_together(
 fn no_overlaps(packed: &Packed) {
     let mut stored = BTreeMap::new();
     for row in packed.placed.data.clusters.iter().filter(|row| row.form == ClusterForm::Compressed) {
-        let space = match packed.cut.byte_aligned {
-            true => row.stored_len,
-            false => row.stored_len.next_multiple_of(packed.cut.block_len),
+        let space = if packed.cut.byte_aligned {
+            row.stored_len
+        } else {
+            row.stored_len.next_multiple_of(packed.cut.block_len)
         };
         let before = stored.insert(row.offset, (space, row.len));
         assert!(before.is_none_or(|before| before == (space, row.len)));

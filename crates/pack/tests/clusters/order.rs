@@ -4,9 +4,9 @@ use crate::check::{check, place};
 use crate::determinism::same_with_any_number_of_threads;
 use crate::fake::{CLUSTER_LEN, Fake, Files, cut, try_pack};
 use packfs_codec::{CodecSettings, Lz4Settings};
-use packfs_core::Silent;
+use packfs_core::{Order, Silent};
 use packfs_format::{Tail, TailPlace};
-use packfs_pack::{Order, PackOptions};
+use packfs_pack::PackOptions;
 use packfs_testkit::Random;
 
 const LZ4: CodecSettings = CodecSettings::Lz4(Lz4Settings { acceleration: 1 });
@@ -47,7 +47,7 @@ fn files_lie_beside_those_they_have_most_in_common_with() {
     let files = mixed_files();
     let (along_tree, path_len) = placed(&files, Order::Path);
     assert!(along_tree.is_sorted());
-    let (alike, len) = placed(&files, Order::Similarity { within: None });
+    let (alike, len) = placed(&files, Order::Similarity(None));
     for kind in alike.chunks(8) {
         assert!(kind.iter().all(|index| index % 6 == kind[0] % 6), "{alike:?}");
     }
@@ -58,7 +58,7 @@ fn files_lie_beside_those_they_have_most_in_common_with() {
 fn files_stay_within_the_stretch_of_the_tree_that_is_allowed() {
     let files = mixed_files();
     // A file has 1240 bytes: twelve of them, two of each kind, form a range.
-    let (order, _) = placed(&files, Order::Similarity { within: Some(12 * 1240 + 1239) });
+    let (order, _) = placed(&files, Order::Similarity(Some(12 * 1240 + 1239)));
     for (number, stretch) in order.chunks(12).enumerate() {
         assert!(stretch.iter().all(|index| index / 12 == number), "{order:?}");
         assert!(stretch.chunks(2).all(|pair| pair[0] % 6 == pair[1] % 6), "{order:?}");

@@ -23,9 +23,10 @@ pub struct ObjectUse {
 
 fn check(opened: &Opened) -> Result<()> {
     let (name, wanted) = (opened.format().name(), Composefs.info().name);
-    match name == wanted {
-        true => Ok(()),
-        false => Err(Error::failed(format!("{} is a {name} image, not {wanted}", opened.image().name()))),
+    if name == wanted {
+        Ok(())
+    } else {
+        Err(Error::failed(format!("{} is a {name} image, not {wanted}", opened.image().name())))
     }
 }
 

@@ -6,9 +6,10 @@ use crate::{OpenOptions, Source};
 use packfs_core::new_file::NewFile;
 use packfs_core::{
     ContentId, DeviceNumber, Error, Limits, MemoryImage, NodeId, NodeKind, Progress, Result, ResultExt, Tree,
+    to_hex,
 };
 use packfs_formats::composefs::{self, Inode, Parser, Versions};
-use packfs_integrity::{FsVerityOptions, fs_verity_digest, to_hex};
+use packfs_integrity::{FsVerityOptions, fs_verity_digest};
 use packfs_source::{Loaded, Shape};
 use std::collections::HashMap;
 use std::io::{BufRead, Read, Write};
@@ -219,9 +220,10 @@ fn tree_of(
                 continue;
             }
             let parent = numbers[dir.index()];
-            let linked = match splits_links {
-                true => tree.add(parent, entry.name, inode(entry.node)).map(drop),
-                false => tree.link(parent, entry.name, numbers[entry.node.index()]),
+            let linked = if splits_links {
+                tree.add(parent, entry.name, inode(entry.node)).map(drop)
+            } else {
+                tree.link(parent, entry.name, numbers[entry.node.index()])
             };
             linked.map_err(|error| at(entry.node, error))?;
         }

@@ -1,41 +1,25 @@
 //! Images in registries, layouts, and archives, opened where they are.
 
-use super::chunks;
-use super::merged::{LayerVolume, MergedVolume};
 use crate::place::BytesWithWarnings;
 use crate::{OpenOptions, Opened};
-use packfs_core::{Error, Image, Limits, Progress, Result, Silent, shown_place};
-use packfs_format::{Opening, Volume};
+use packfs_core::{Contents, Error, Image, Place, Progress, Result, Silent};
+use packfs_format::{Health, Layer, Layered, Opening};
+use packfs_oci::{Loading, image, is_readable, not_mountable, open_layer, place_of};
 use packfs_read::CountedImage;
-use packfs_remote::RemoteOptions;
-use packfs_remote::oci::{
-    ArchivePlace, BlobFiles, EROFS, LayerKind, OciImage, OciImages, OciLayer, OciPlace,
-};
-use packfs_source::{Shape, TarInput};
+use packfs_remote::oci::{EROFS, OciLayer};
+use packfs_source::{Loaded, Notes, Shape};
 use std::path::Path;
 use std::sync::Arc;
-
-/// Returns the place that a path names: one with a scheme, a folder with an image layout, or an
-/// archive with images; `None` for any other path.
-///
-/// Errors: `Usage` for a reference that is none; `Io`.
-pub fn place_of(path: &Path, limits: Limits) -> Result<Option<OciPlace>> {
-    let named = OciPlace::of(path)?;
-    if named.is_some() || !path.is_file() || !packfs_source::holds_container_image(path, limits)? {
-        return Ok(named);
-    }
-    Ok(Some(OciPlace::Archive(ArchivePlace { path: path.into(), pin: None })))
-}
 
 impl OpenOptions {
     /// Opens the only layer of an OCI image where it is; `None` for a path that names none.
     ///
     /// Errors: `Unsupported` for layers that are no image together; those of opening the image.
-    pub(crate) fn oci_bytes(&self, path: &Path) -> Result<Option<BytesWithWarnings>> {
+    pub(crate) fn oci_bytes(&self, path: Place<'_>) -> Result<Option<BytesWithWarnings>> {
         let Some(place) = place_of(path, self.own_limits())? else { return Ok(None) };
         let image = image(&place, &self.remote, self.own_limits(), true, &Silent)?;
         match &image.layers[..] {
-            [layer] if is_readable(layer) => Ok(Some((chunks::open(layer)?, self.told(image.choice)))),
+            [layer] if is_readable(layer) => Ok(Some((open_layer(layer)?, self.told(image.choice)))),
             layers => Err(not_mountable(path, layers)),
         }
     }
@@ -44,16 +28,16 @@ impl OpenOptions {
     /// path that names none.
     ///
     /// Errors: as [`OpenOptions::oci_bytes`]; `Usage` for options of a single image.
-    pub(crate) fn open_oci(&self, path: &Path) -> Result<Option<Opened>> {
+    pub(crate) fn open_oci(&self, path: Place<'_>) -> Result<Option<Opened>> {
         let Some(place) = place_of(path, self.own_limits())? else { return Ok(None) };
         let image = image(&place, &self.remote, self.own_limits(), true, &Silent)?;
         let opened = match &image.layers[..] {
-            [layer] if is_readable(layer) => self.open_image(chunks::open(layer)?)?,
+            [layer] if is_readable(layer) => self.open_image(open_layer(layer)?)?,
             layers @ [_, _, ..] if layers.iter().all(is_readable) => {
                 if self.wants_one_image() {
                     let error = Error::usage(format!(
                         "cannot open {} with an offset or root hash: it has {} layers",
-                        shown_place(path),
+                        path.shown(),
                         layers.len()
                     ));
                     return Err(error.hint("packfs pack makes one image of them"));
@@ -65,6 +49,30 @@ impl OpenOptions {
         Ok(Some(opened.within(self.told(image.choice))))
     }
 
+    /// Loads all layers of an OCI image as one tree.
+    ///
+    /// Errors: as [`packfs_oci::load`].
+    pub(crate) fn load_oci(&self, path: &Path, shape: &Shape, progress: &dyn Progress) -> Result<Loaded> {
+        let limits = self.own_limits();
+        let place = place_of(path, limits)?;
+        let place =
+            place.ok_or_else(|| Error::failed(format!("cannot open {path:?}: it is no OCI image")))?;
+        let loading = Loading { limits, image: &|image| self.loaded_layer(image, progress) };
+        packfs_oci::load(&place, &self.remote, &loading, shape, progress)
+    }
+
+    /// Opens a layer that is an image, and loads its tree.
+    ///
+    /// Errors: those of opening it.
+    pub(crate) fn loaded_layer(&self, image: Arc<dyn Image>, progress: &dyn Progress) -> Result<Loaded> {
+        let options = OpenOptions::new().jobs(self.read.jobs).limits(self.own_limits());
+        let opened = options.open_image(image)?;
+        opened.warnings().iter().for_each(|warning| progress.warn(warning));
+        let loaded = opened.load(progress)?;
+        let contents: Arc<dyn Contents> = Arc::clone(opened.engine()) as _;
+        Ok(Loaded { tree: loaded.tree, contents, notes: Notes::default() })
+    }
+
     /// Returns warnings: the choice of an image, and a cache that is not used.
     fn told(&self, choice: Option<String>) -> Vec<String> {
         choice.into_iter().chain(self.remote.cache_warning()).collect()
@@ -74,7 +82,7 @@ impl OpenOptions {
     fn open_merged(&self, layers: &[OciLayer]) -> Result<Opened> {
         let images = each(layers, |_, layer| {
             layer.check_role()?;
-            Ok(self.decompressed(chunks::open(layer)?)?.0)
+            Ok(self.decompressed(open_layer(layer)?)?.0)
         })?;
         let Some(first) = images.first() else { return Err(Error::failed("internal: no layers")) };
         // Layers of a registry share counters of transfers, so the first has those of all.
@@ -92,14 +100,14 @@ impl OpenOptions {
             };
             let volume = format.open_with(Arc::clone(&image), Opening::default())?;
             let image = volume.data_image().unwrap_or(image);
-            Ok((format, LayerVolume { name: layer.name(), volume, image, start: 0 }))
+            Ok((format, Layer::new(layer.name(), volume, image)))
         })?;
         let Some(&(format, _)) = volumes.first() else { return Err(Error::failed("internal: no layers")) };
         let volumes = volumes.into_iter().map(|(_, volume)| volume).collect();
-        let volume = Arc::new(MergedVolume::new(volumes, self.own_limits())?);
+        let volume = Arc::new(Layered::new(volumes, self.own_limits())?);
         let warnings = volume.warnings();
         let opened = self.opened(volume.image(), first, format, volume)?.within(warnings);
-        self.with.check_taken(&opened)?;
+        self.check_taken(&opened)?;
         Ok(opened)
     }
 }
@@ -126,60 +134,4 @@ fn each<R: Send>(layers: &[OciLayer], open: impl Fn(usize, &OciLayer) -> Result<
         }
     }
     Ok(done)
-}
-
-/// True for a layer that can be read where it is.
-fn is_readable(layer: &OciLayer) -> bool {
-    layer.kind.is_mountable() || layer.kind == LayerKind::ErofsZstd
-}
-
-fn not_mountable(path: &Path, layers: &[OciLayer]) -> Error {
-    let (count, has_tar) = (layers.len(), layers.iter().any(|it| it.kind == LayerKind::Tar));
-    let what = match (has_tar, count) {
-        (true, 1) => "its layer is a tar archive".to_owned(),
-        (true, _) => format!("its {count} layers are tar archives, or some of them"),
-        (false, _) => format!("its {count} layers are not the bytes of one image"),
-    };
-    let shown = shown_place(path);
-    let error = Error::unsupported(format!("OCI image {shown}"), what);
-    error.hint(format!("packfs pack {} IMAGE makes one image of all layers", shown.trim_matches('"')))
-}
-
-/// Opens the image of the platform.
-///
-/// Errors: those of the place.
-pub(super) fn image(
-    place: &OciPlace,
-    remote: &RemoteOptions,
-    limits: Limits,
-    prefers_erofs: bool,
-    progress: &dyn Progress,
-) -> Result<OciImage> {
-    images(place, remote, limits, progress)?.open(&remote.oci, prefers_erofs)
-}
-
-/// Finds the images of a place, with the names of an archive looked through.
-///
-/// Errors: those of the place.
-pub(super) fn images(
-    place: &OciPlace,
-    remote: &RemoteOptions,
-    limits: Limits,
-    progress: &dyn Progress,
-) -> Result<OciImages> {
-    let OciPlace::Archive(archive) = place else { return OciImages::find(place, remote) };
-    OciImages::in_files(archive_files(archive, limits, progress)?, archive.pin.as_ref())
-}
-
-/// Looks through an archive.
-///
-/// Errors: those of tar archives.
-pub(super) fn archive_files(
-    archive: &ArchivePlace,
-    limits: Limits,
-    progress: &dyn Progress,
-) -> Result<Arc<dyn BlobFiles>> {
-    let input = TarInput::File(archive.path.clone());
-    let loaded = packfs_source::load_tar_within(input, &Shape::default(), limits, progress)?;
-    Ok(packfs_remote::oci::archive_files(&archive.path, loaded.tree, loaded.contents))
 }

@@ -4,8 +4,8 @@ use super::wrap::{Wrap, WrapOptions};
 use super::{Pack, Repack};
 use crate::watcher::Watcher;
 use crate::{MadeAt, PackOptions};
-use packfs_core::{Goal, Limits, Progress, Result};
-use packfs_pack::{Order, PackReport};
+use packfs_core::{Goal, Limits, Order, Progress, Result};
+use packfs_pack::PackReport;
 use packfs_source::Shape;
 use std::path::Path;
 
@@ -13,25 +13,19 @@ use std::path::Path;
 macro_rules! work {
     ($type:ty, $options:ty) => {
         impl $type {
-            /// Replaces all options.
-            #[must_use]
-            pub fn options(mut self, options: $options) -> Self {
-                self.options = options;
-                self
+            setters! {
+                /// Replaces all options.
+                pub options(options: $options) => options = options;
+
+                /// Watches `run`, and stops it. An [`Arc`](std::sync::Arc) of one leaves the other
+                /// handle with the caller.
+                pub progress(progress: impl Progress + 'static) => watcher = Watcher::new(progress);
             }
 
             /// Changes options that have no setter.
             #[must_use]
             pub fn with(mut self, change: impl FnOnce(&mut $options)) -> Self {
                 change(&mut self.options);
-                self
-            }
-
-            /// Watches `run`, and stops it. An [`Arc`](std::sync::Arc) of one leaves the other
-            /// handle with the caller.
-            #[must_use]
-            pub fn progress(mut self, progress: impl Progress + 'static) -> Self {
-                self.watcher = Watcher::new(progress);
                 self
             }
 
@@ -47,55 +41,51 @@ macro_rules! work {
 }
 
 /// Writes the setters of a type with [`PackOptions`].
-macro_rules! setters {
+macro_rules! pack_setters {
     ($type:ty) => {
         impl $type {
-            /// See [`PackOptions::format`].
-            #[must_use]
-            pub fn format(self, name: impl Into<String>) -> Self {
-                self.with(|options| options.format = Some(name.into()))
-            }
+            setters! {
+                /// See [`PackOptions::format`].
+                pub format(name: impl Into<String>) => options.format = Some(name.into());
 
-            /// See [`PackOptions::codec`].
-            #[must_use]
-            pub fn codec(self, spec: impl Into<String>) -> Self {
-                self.with(|options| options.codec = Some(spec.into()))
-            }
+                /// See [`PackOptions::codec`].
+                pub codec(spec: impl Into<String>) => options.codec = Some(spec.into());
 
-            /// See [`PackOptions::block_size`].
-            #[must_use]
-            pub fn block_size(self, bytes: u32) -> Self {
-                self.with(|options| options.block_size = Some(bytes))
+                /// See [`PackOptions::block_size`].
+                pub block_size(bytes: u32) => options.block_size = Some(bytes);
+
+                /// See [`PackOptions::optimize`].
+                pub optimize(goal: Goal) => options.optimize = goal;
+
+                /// See [`PackOptions::order`].
+                pub order(order: Order) => options.order = Some(order);
+
+                /// See [`PackOptions::trace`].
+                pub trace(path: impl AsRef<Path>) => options.trace = Some(path.as_ref().into());
+
+                /// See [`PackOptions::made_at`].
+                pub made_at(made_at: MadeAt) => options.made_at = made_at;
+
+                /// See [`PackOptions::limits`].
+                pub limits(limits: Limits) => options.limits = limits;
+
+                /// See [`PackOptions::jobs`].
+                pub jobs(count: usize) => options.jobs = count;
+
+                /// See [`PackOptions::lossy`].
+                pub lossy(yes: bool) => options.lossy = yes;
+
+                /// See [`PackOptions::verify`].
+                pub verify(yes: bool) => options.verify = Some(yes);
+
+                /// See [`PackOptions::sync`].
+                pub sync(yes: bool) => options.sync = yes;
             }
 
             /// Adds one of [`PackOptions::options`].
             #[must_use]
             pub fn option(self, name: impl Into<String>, value: impl Into<String>) -> Self {
                 self.with(|options| options.options.push((name.into(), value.into())))
-            }
-
-            /// See [`PackOptions::optimize`].
-            #[must_use]
-            pub fn optimize(self, goal: Goal) -> Self {
-                self.with(|options| options.optimize = goal)
-            }
-
-            /// See [`PackOptions::order`].
-            #[must_use]
-            pub fn order(self, order: Order) -> Self {
-                self.with(|options| options.order = Some(order))
-            }
-
-            /// See [`PackOptions::trace`].
-            #[must_use]
-            pub fn trace(self, path: impl AsRef<Path>) -> Self {
-                self.with(|options| options.trace = Some(path.as_ref().into()))
-            }
-
-            /// See [`PackOptions::made_at`].
-            #[must_use]
-            pub fn made_at(self, made_at: MadeAt) -> Self {
-                self.with(|options| options.made_at = made_at)
             }
 
             /// See [`PackOptions::shape`]. Entries that were added stay, behind those of the shape.
@@ -143,36 +133,6 @@ macro_rules! setters {
                 self.options.shape.additions.add_file(path.as_ref())?;
                 Ok(self)
             }
-
-            /// See [`PackOptions::limits`].
-            #[must_use]
-            pub fn limits(self, limits: Limits) -> Self {
-                self.with(|options| options.limits = limits)
-            }
-
-            /// See [`PackOptions::jobs`].
-            #[must_use]
-            pub fn jobs(self, count: usize) -> Self {
-                self.with(|options| options.jobs = count)
-            }
-
-            /// See [`PackOptions::lossy`].
-            #[must_use]
-            pub fn lossy(self, yes: bool) -> Self {
-                self.with(|options| options.lossy = yes)
-            }
-
-            /// See [`PackOptions::verify`].
-            #[must_use]
-            pub fn verify(self, yes: bool) -> Self {
-                self.with(|options| options.verify = Some(yes))
-            }
-
-            /// See [`PackOptions::sync`].
-            #[must_use]
-            pub fn sync(self, yes: bool) -> Self {
-                self.with(|options| options.sync = yes)
-            }
         }
     };
 }
@@ -180,8 +140,8 @@ macro_rules! setters {
 work!(Pack, PackOptions);
 work!(Repack, PackOptions);
 work!(Wrap, WrapOptions);
-setters!(Pack);
-setters!(Repack);
+pack_setters!(Pack);
+pack_setters!(Repack);
 
 impl Pack {
     /// See [`PackOptions::base`].

@@ -1,10 +1,16 @@
 //! Packs an image that may have so many bytes only: with what was asked for, then with denser and
-//! denser ways of its format.
+//! denser ways of its format. Where samples tell that none of them can do, none is tried.
 
-use packfs_core::{Contents, Error, ErrorKind, Goal, Progress, Result, Tree, WithoutWarnings};
-use packfs_format::{Format, PackSettings, Rung};
-use packfs_pack::{Order, PackOptions, PackReport, SizeLimit};
+use super::excluding;
+use packfs_core::{Contents, Error, ErrorKind, Goal, Order, Progress, Result, Tree, WithoutWarnings};
+use packfs_format::{Format, PackFormat, PackSettings, Rung};
+use packfs_pack::{Measured, PackOptions, PackReport, SizeLimit, Survey, unwritten};
+use packfs_source::Shape;
+use std::fs::File;
+use std::io::{Seek, SeekFrom};
+use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
+use std::sync::Arc;
 
 /// Tree to pack, and its destination.
 pub(crate) struct Job<'a> {
@@ -12,64 +18,174 @@ pub(crate) struct Job<'a> {
     pub contents: &'a dyn Contents,
     pub format: &'static dyn Format,
     pub output: &'a Path,
+    /// Way from the source to the tree.
+    pub shape: &'a Shape,
     /// True if the order of small files follows the goal.
     pub order_by_goal: bool,
 }
 
-/// Packs by `settings`, and if `fits` is asked for, by every denser way that they leave open, until
-/// the image fits.
+/// A way to pack.
+#[derive(Clone, Copy)]
+pub(crate) struct Way<'a> {
+    pub settings: &'a PackSettings,
+    /// Made of the settings.
+    pub packer: &'a dyn PackFormat,
+}
+
+/// Packs by the `first` way, and if `fits` is asked for, by every denser way that its settings
+/// leave open, until the image fits.
 ///
 /// # Errors
-/// Packs like [`packfs_pack::pack`]; `TooLarge` if even the smallest image does not fit.
+/// Packs like [`packfs_pack::pack`]; `TooLarge` if even the smallest image does not fit, or
+/// cannot by far.
 pub(crate) fn pack(
     job: &Job<'_>,
-    settings: &PackSettings,
+    first: Way<'_>,
     options: &PackOptions,
     fits: bool,
     progress: &dyn Progress,
 ) -> Result<PackReport> {
-    let rungs = if fits { rungs(job.format, settings) } else { Vec::new() };
+    let rungs = if fits { rungs(job.format, first.settings) } else { Vec::new() };
+    let ways = || rungs.iter().map(|(settings, packer)| Way { settings, packer: &**packer });
     let stops_early = !rungs.is_empty();
-    let mut outcome = attempt(job, settings, options, stops_early, progress);
-    for (index, rung) in rungs.iter().enumerate() {
+    if fits {
+        let (densest, options) = match ways().next_back() {
+            Some(rung) => (rung, of_rung(job, rung.settings, options)),
+            None => (first, options.clone()),
+        };
+        refuse_early(job, densest, &options, rungs.len() + 1, progress)?;
+    }
+    let survey = fits.then(|| Arc::new(Survey::default()));
+    let surveyed = |options: PackOptions, is_last: bool| PackOptions {
+        survey: survey.clone().filter(|_| is_last),
+        ..options
+    };
+    let own = surveyed(options.clone(), !stops_early);
+    let mut outcome = attempt(job, first.packer, &own, stops_early, progress);
+    for (index, rung) in ways().enumerate() {
         if !outcome.as_ref().is_err_and(|error| error.kind() == ErrorKind::TooLarge) {
             break;
         }
-        let what = described(rung);
+        let what = described(rung.settings);
         progress.part(&format!("too large; try {} of {}: {what}", index + 2, rungs.len() + 1));
-        let order = if job.order_by_goal { Order::for_goal(rung.optimize) } else { options.order };
-        // Blocks of an earlier image are of its codec and block size.
-        let options = PackOptions { order, base: None, ..options.clone() };
         let is_last = index + 1 == rungs.len();
+        let options = surveyed(of_rung(job, rung.settings, options), is_last);
         // What is to be said of the tree was said.
-        outcome = attempt(job, rung, &options, !is_last, &WithoutWarnings(progress))
+        outcome = attempt(job, rung.packer, &options, !is_last, &WithoutWarnings(progress))
             .map(|report| PackReport { fitted: Some(what), ..report });
     }
     match outcome {
-        Err(error) if error.kind() == ErrorKind::TooLarge && stops_early => {
-            Err(Error::too_large(format!("{error}, by the densest of {} ways to pack it", rungs.len() + 1))
-                .hint("exclude files, or raise the limit"))
+        Err(error) if error.kind() == ErrorKind::TooLarge && fits => {
+            let ways = match rungs.len() {
+                0 => "by the only way to pack it".to_owned(),
+                count => format!("by the densest of {} ways to pack it", count + 1),
+            };
+            let found = survey.as_ref().and_then(|survey| survey.found());
+            Err(Error::too_large(format!("{error}, {ways}")).hint(advice(job, found, options)))
         }
         outcome => outcome,
     }
 }
 
+/// The options for a rung.
+fn of_rung(job: &Job<'_>, rung: &PackSettings, options: &PackOptions) -> PackOptions {
+    let order = if job.order_by_goal { Order::for_goal(rung.optimize) } else { options.order };
+    // Blocks of an earlier image are of its codec and block size.
+    PackOptions { order, base: None, ..options.clone() }
+}
+
+/// Asks samples if the densest of so many ways can fit.
+///
+/// Errors: `TooLarge` if it is out of the question; `Cancelled`. Whatever else stops the survey is
+/// told by the tries.
+fn refuse_early(
+    job: &Job<'_>,
+    densest: Way<'_>,
+    options: &PackOptions,
+    ways: usize,
+    progress: &dyn Progress,
+) -> Result<()> {
+    let (Some(survey), Some(room)) = (Survey::by_samples(job.tree.bytes_total()), room(job, options)) else {
+        return Ok(());
+    };
+    let what = described(densest.settings);
+    progress.part(&format!("asking samples of the densest of {ways} ways: {what}"));
+    match measure(job, densest.packer, options, survey, &WithoutWarnings(progress)) {
+        Ok(Some(found)) if found.least > room => {
+            let output = job.output;
+            let error = Error::too_large(format!(
+                "cannot write {output:?}: by samples, the image has about {} bytes, at most {room} are \
+                 allowed, by the densest of {ways} ways to pack it ({what})",
+                found.len
+            ));
+            Err(error.hint(unwritten(format_args!("{output:?}"))).hint(advice(job, Some(&found), options)))
+        }
+        Err(error) if error.kind() == ErrorKind::Cancelled => Err(error),
+        _ => Ok(()),
+    }
+}
+
+/// Packs for what a survey finds, and keeps nothing; `None` if the image is not alone.
+///
+/// Errors: as [`packfs_pack::pack`].
+fn measure(
+    job: &Job<'_>,
+    packer: &dyn PackFormat,
+    options: &PackOptions,
+    survey: Survey,
+    progress: &dyn Progress,
+) -> Result<Option<Measured>> {
+    if !packer.layout().data_files().is_empty() {
+        return Ok(None);
+    }
+    let survey = Arc::new(survey);
+    let options = PackOptions {
+        // Nothing is written of an image that may have no byte.
+        size_limit: SizeLimit { max_size: Some(0), stops_early: false },
+        survey: Some(Arc::clone(&survey)),
+        base: None,
+        verify: None,
+        ..options.clone()
+    };
+    match packfs_pack::pack(job.tree, job.contents, packer, job.output, &options, progress) {
+        Err(error) if error.kind() != ErrorKind::TooLarge => Err(error),
+        _ => Ok(survey.found().cloned()),
+    }
+}
+
+/// Returns the most bytes that an image may have.
+fn room(job: &Job<'_>, options: &PackOptions) -> Option<u64> {
+    let is_device = std::fs::metadata(job.output).is_ok_and(|found| found.file_type().is_block_device());
+    let device = is_device.then(|| File::open(job.output).ok()?.seek(SeekFrom::End(0)).ok()).flatten();
+    let device = device.map(|len| len.saturating_sub(options.offset));
+    device.into_iter().chain(options.size_limit.max_size).min()
+}
+
+/// Returns what helps against an image that is too long.
+fn advice(job: &Job<'_>, found: Option<&Measured>, options: &PackOptions) -> String {
+    let excess = |found: &Measured| Some(found.len.saturating_sub(room(job, options)?));
+    let (spaces, excess) = match found.and_then(|found| Some((&found.spaces[..], excess(found)?))) {
+        Some(known) => known,
+        None => (&[][..], u64::MAX),
+    };
+    excluding::hint(job.tree, spaces, job.shape, excess)
+}
+
 fn attempt(
     job: &Job<'_>,
-    settings: &PackSettings,
+    packer: &dyn PackFormat,
     options: &PackOptions,
     stops_early: bool,
     progress: &dyn Progress,
 ) -> Result<PackReport> {
-    let packer = job.format.packer(settings)?;
     let options =
         PackOptions { size_limit: SizeLimit { stops_early, ..options.size_limit }, ..options.clone() };
-    packfs_pack::pack(job.tree, job.contents, &*packer, job.output, &options, progress)
+    packfs_pack::pack(job.tree, job.contents, packer, job.output, &options, progress)
 }
 
 /// The steps of a format's ladder that settings leave open: codec and block size that were typed
 /// stay, and of a typed codec without a level the level rises.
-fn rungs(format: &'static dyn Format, settings: &PackSettings) -> Vec<PackSettings> {
+fn rungs(format: &'static dyn Format, settings: &PackSettings) -> Vec<(PackSettings, Box<dyn PackFormat>)> {
     let typed = settings.codec.as_deref();
     let name = typed.map(|codec| codec.split([':', ',']).next().unwrap_or(codec));
     let of_codec = |rung: &&Rung| name.is_none_or(|name| rung.codec.split(':').next() == Some(name));
@@ -94,10 +210,12 @@ fn rungs(format: &'static dyn Format, settings: &PackSettings) -> Vec<PackSettin
             ..settings.clone()
         });
     }
+    found.retain(|rung| rung != settings);
     // Options such as the kernel may rule a step out.
-    found.retain(|rung| rung != settings && format.packer(rung).is_ok());
-    found.dedup();
-    found
+    let packed = found.into_iter().filter_map(|rung| format.packer(&rung).ok().map(|packer| (rung, packer)));
+    let mut packed: Vec<_> = packed.collect();
+    packed.dedup_by(|one, other| one.0 == other.0);
+    packed
 }
 
 /// A way to pack, in words.
@@ -123,7 +241,7 @@ mod tests {
         let codec = codec.map(str::to_owned);
         rungs(format, &PackSettings { codec, block_size: block_len, options, ..PackSettings::default() })
             .iter()
-            .map(described)
+            .map(|(settings, _)| described(settings))
             .collect()
     }
 

@@ -1,10 +1,11 @@
 //! A format, its settings and an output: packs a tree once it is loaded.
 
+use super::fitting::Way;
 use super::lists::Lists;
 use super::verifying::{UNASKED_LEN, Verifier};
 use super::{MadeAt, PackOptions, fitting};
 use packfs_core::{Contents, Error, Progress, Result, Tree};
-use packfs_format::{DataFile, Format, PackSettings};
+use packfs_format::{DataFile, Format, PackFormat, PackSettings};
 use packfs_pack::{Base, PackReport, Verify};
 use packfs_source::{Loaded, Notes, Shape};
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
@@ -30,6 +31,7 @@ impl Job<'_> {
         loaded: &Loaded,
         lists: &Lists,
         base: Option<Arc<Base>>,
+        packer: &mut dyn PackFormat,
     ) -> Result<PackReport> {
         let left_out: Vec<String> =
             loaded.notes.unreadable.iter().map(|why| format!("left out: {why}")).collect();
@@ -39,7 +41,9 @@ impl Job<'_> {
         lists.apply(&loaded.tree, &mut engine, self.progress);
         engine.base = base;
         let settings = self.settings_of(&loaded.tree);
-        let mut report = self.pack((&loaded.tree, &*loaded.contents), &settings, engine)?;
+        packer.set_made_at(settings.made_at);
+        let way = Way { settings: &settings, packer };
+        let mut report = self.pack((&loaded.tree, &*loaded.contents), way, engine)?;
         report.skipped.splice(0..0, left_out);
         Ok(report)
     }
@@ -50,7 +54,7 @@ impl Job<'_> {
     pub(super) fn pack(
         &self,
         (tree, contents): (&Tree, &dyn Contents),
-        settings: &PackSettings,
+        way: Way<'_>,
         mut engine: packfs_pack::PackOptions,
     ) -> Result<PackReport> {
         let options = self.options;
@@ -63,8 +67,9 @@ impl Job<'_> {
             return Err(error.hint("use --max-size SIZE, or write to a block device"));
         }
         let order_by_goal = options.order.is_none();
-        let job = fitting::Job { tree, contents, format: self.format, output: self.output, order_by_goal };
-        fitting::pack(&job, settings, &engine, options.fit, self.progress)
+        let (format, output, shape) = (self.format, self.output, &options.shape);
+        let job = fitting::Job { tree, contents, format, output, shape, order_by_goal };
+        fitting::pack(&job, way, &engine, options.fit, self.progress)
     }
 
     /// Returns the shape; what is to be replaced, the image and perhaps files of its data, is never

@@ -23,14 +23,20 @@ impl Lists {
 
     /// Tells the engine what they say of a tree.
     pub(super) fn apply(&self, tree: &Tree, options: &mut packfs_pack::PackOptions, progress: &dyn Progress) {
+        // The other parts of a merged image have the other paths.
+        let is_whole = !options.fills_stream;
         if let Some(order) = &self.order {
             let (priorities, missing) = order.priorities(tree);
-            warn_of_missing("order file", &missing, progress);
+            if is_whole {
+                warn_of_missing("order file", &missing, progress);
+            }
             options.priorities = Some(priorities);
         }
         if let Some(trace) = &self.trace {
             let (nodes, missing) = trace.nodes(tree);
-            warn_of_missing("trace", &missing, progress);
+            if is_whole {
+                warn_of_missing("trace", &missing, progress);
+            }
             options.first_used = nodes;
         }
     }

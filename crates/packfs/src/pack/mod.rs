@@ -3,6 +3,7 @@
 
 mod builder;
 mod earlier;
+mod excluding;
 mod fitting;
 mod job;
 mod lists;
@@ -12,11 +13,10 @@ mod verifying;
 mod wrap;
 mod wrapping;
 
-pub use options::{BaseCheck, MadeAt, PackOptions};
 pub use wrap::{Wrap, WrapOptions, wrap};
 
 use crate::watcher::Watcher;
-use crate::{Opened, Source};
+use crate::{MadeAt, Opened, PackOptions, Source};
 use job::Job;
 #[cfg(feature = "remote")]
 pub(crate) use job::warn_of_silence;
@@ -169,15 +169,15 @@ impl Pack {
         let format = output_format::choose(options.format.as_deref(), &self.output, None)?;
         let settings = options.settings();
         // Wrong settings are told before the source is read, which may take long.
-        let packer = format.packer(&settings)?;
+        let mut packer = format.packer(&settings)?;
         let place = options.place(&self.output)?;
         let job = Job { options, output: place.path(), format, settings, progress };
-        let report = self.run_job(&job, &*packer)?;
+        let report = self.run_job(&job, &mut *packer)?;
         place.finish(progress)?;
         Ok(report)
     }
 
-    fn run_job(&self, job: &Job<'_>, packer: &dyn PackFormat) -> Result<PackReport> {
+    fn run_job(&self, job: &Job<'_>, packer: &mut dyn PackFormat) -> Result<PackReport> {
         if let Some(wrapping) = packer.wraps() {
             return WrapJob { job, packer, wrapping: &wrapping }.run(&self.source);
         }
@@ -187,7 +187,7 @@ impl Pack {
             Some(path) => Some(earlier::open_base(path, packer, job)?),
         };
         let loaded = self.load(&job.shape(packer.layout().data_files()), job.progress)?;
-        job.pack_loaded(&loaded, &lists, base)
+        job.pack_loaded(&loaded, &lists, base, packer)
     }
 
     /// Writes an image of metadata alone, which has the file that the source is read from as its
@@ -245,15 +245,15 @@ impl Repack {
         let opened = options.opening().open(&self.image)?;
         let format = output_format::choose(options.format.as_deref(), &self.output, Some(opened.format()))?;
         let settings = earlier::settings(options.settings(), format, &opened);
-        let packer = format.packer(&settings)?;
+        let mut packer = format.packer(&settings)?;
         let place = options.place(&self.output)?;
         let job = Job { options, output: place.path(), format, settings, progress };
-        let report = self.run_job(&job, &opened, &*packer)?;
+        let report = self.run_job(&job, &opened, &mut *packer)?;
         place.finish(progress)?;
         Ok(report)
     }
 
-    fn run_job(&self, job: &Job<'_>, opened: &Opened, packer: &dyn PackFormat) -> Result<PackReport> {
+    fn run_job(&self, job: &Job<'_>, opened: &Opened, packer: &mut dyn PackFormat) -> Result<PackReport> {
         if let Some(wrapping) = packer.wraps() {
             let source = SourceArg::Known(Source::Image(self.image.clone()));
             return WrapJob { job, packer, wrapping: &wrapping }.run(&source);
@@ -261,6 +261,6 @@ impl Repack {
         let lists = Lists::read(job.options)?;
         let shape = job.shape(packer.layout().data_files());
         let (loaded, base) = earlier::load_source(opened, self.trust, packer, &shape, job.progress)?;
-        job.pack_loaded(&loaded, &lists, base)
+        job.pack_loaded(&loaded, &lists, base, packer)
     }
 }

@@ -4,9 +4,10 @@
 //! The target format decides if a source is wrapped ([`PackFormat::wraps`]). For any other format
 //! an image is a tree.
 
+use super::fitting::Way;
 use super::job::Job;
-use super::{Pack, PackOptions, SourceArg};
-use crate::nested;
+use super::{Pack, SourceArg};
+use crate::inner::inner_image;
 use crate::{OpenOptions, Source};
 use packfs_core::FileImage;
 use packfs_core::{
@@ -60,7 +61,8 @@ impl WrapJob<'_> {
         };
         let (tree, contents) = tree(bytes, self.wrapping)?;
         let engine = packfs_pack::PackOptions { keep_going: false, ..options.engine() };
-        let mut report = job.pack((&tree, &*contents), &job.settings, engine)?;
+        let way = Way { settings: &job.settings, packer: self.packer };
+        let mut report = job.pack((&tree, &*contents), way, engine)?;
         report.skipped.splice(0..0, left_out);
         Ok(report)
     }
@@ -68,19 +70,7 @@ impl WrapJob<'_> {
     /// Makes the image that is wrapped; returns it, and what could not be read.
     fn made_first(&self, source: Source, format: String) -> Result<(Arc<dyn Image>, Vec<String>)> {
         let folder = self.folder_for_inner()?;
-        let options = PackOptions {
-            format: Some(format),
-            // What is inside is compressed by what is around it.
-            codec: Some("none".into()),
-            block_size: None,
-            options: Vec::new(),
-            base: None,
-            offset: 0,
-            max_size: None,
-            fit: false,
-            sync: false,
-            ..self.job.options.clone()
-        };
+        let options = self.job.options.of_inner(format);
         let inner = Pack::of(source, folder.path().join("image")).options(options);
         let report = inner.run_with(self.job.progress)?;
         // The file is open, so that it lasts as long as it is needed and no longer.
@@ -154,7 +144,7 @@ fn bytes(path: &Path, packer: &dyn PackFormat, opening: &OpenOptions) -> Result<
     if format.is_some_and(|format| format.name() == packer.format().name) {
         let opened = opening.clone().outermost().open(path)?;
         if let [inner] = &opened.volume().inner_images()?[..] {
-            return nested::inner_image(&opened, inner);
+            return inner_image(&opened, inner);
         }
     }
     Ok(image)

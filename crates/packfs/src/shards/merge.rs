@@ -1,8 +1,8 @@
 //! Images of all shards, to be merged.
 
 use super::{Stored, command, shard_object, stored};
-use packfs_core::{Error, Progress, Result};
-use packfs_shards::{Plan, Store};
+use packfs_core::{Error, Progress, Result, Store};
+use packfs_shards::Plan;
 use std::path::PathBuf;
 
 /// Commands that an error names.

@@ -3,18 +3,18 @@
 mod merge;
 mod pack;
 mod recipe;
-#[cfg(feature = "remote")]
-mod s3;
 mod store;
 mod verify;
 
 pub use merge::shard_images;
 pub use pack::{PackedShard, ShardOptions, ShardOutcome, pack_shard};
+pub use packfs_core::Store;
 pub use packfs_shards::{
-    DirStore, Engine, ListFormat, Placement, Plan, PlanSource, PlannedShard, Planning, Recipe, Shards,
-    Sidecar, Staged, Store, TOOL_VERSION, Totals,
+    DirStore, Engine, ListFormat, Plan, PlanSource, PlannedShard, Planning, Recipe, Shards, Sidecar,
+    TOOL_VERSION, Totals,
 };
 pub use packfs_source::{ChangeKind, ListedChange};
+pub use recipe::recipe;
 pub use store::open_store;
 pub use verify::{ShardState, VerifiedImage, VerifiedShard, verify_merged, verify_shard};
 
@@ -26,8 +26,10 @@ use packfs_shards::{digest_of, ends_of};
 /// Errors: as [`packfs_shards::plan`]; `Usage` for options that the format refuses, `Unsupported`
 /// for a format whose images cannot be merged.
 pub fn plan(planning: Planning<'_>, progress: &dyn Progress) -> Result<Plan> {
-    recipe::check(&planning.recipe)?;
-    packfs_shards::plan(planning, progress)
+    let options = recipe::options(&planning.recipe)?;
+    recipe::check(&options)?;
+    recipe::check_filters(&options, &planning.input)?;
+    packfs_shards::plan(planning, &options.shape, progress)
 }
 
 /// Name of a packed shard's object in a store.

@@ -1,11 +1,14 @@
 //! Packs one shard of a plan into a store.
 
 use super::{Stored, difference, recipe, shard_object, sidecar_object, stored};
+use crate::output_place::stage;
 use crate::{Pack, PackOptions};
-use packfs_core::{Error, ErrorKind, FileImage, Progress, Result, WithoutWarnings};
+use packfs_core::{
+    Error, ErrorKind, FileImage, MemoryImage, Progress, Result, Silent, Store, WithoutWarnings,
+};
 use packfs_pack::PackReport;
-use packfs_shards::{Plan, PlannedShard, Sidecar, Staged, Store, digest_of, ends_of, read_list};
-use packfs_source::{Listed, ListedChange, load_listed};
+use packfs_shards::{Plan, PlannedShard, Sidecar, digest_of, ends_of, read_list};
+use packfs_source::{Listed, ListedChange, Selection, Shape, load_listed};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -19,12 +22,8 @@ pub struct ShardOptions {
     pub source: Option<PathBuf>,
     /// Set to read all of a shard that the store has already.
     pub reverify: bool,
-    /// Threads that compress; 0: one for each processor.
-    pub jobs: usize,
-    /// Memory limit in bytes, instead of that of this process's control groups.
-    pub memory: Option<u64>,
-    /// Reads the shard back and compares it with the source, as in [`PackOptions::verify`].
-    pub verify: Option<bool>,
+    /// Threads, memory, verification, and syncing; all else is as planned.
+    pub packing: PackOptions,
 }
 
 /// Shard that a store has.
@@ -63,7 +62,8 @@ pub fn pack_shard(
 ) -> Result<ShardOutcome> {
     let shard = plan.shard(index)?;
     // Plans of others may have options that write files, such as devices for data.
-    recipe::check(&plan.recipe)?;
+    let mut planned = recipe::options(&plan.recipe)?;
+    recipe::check(&planned)?;
     let name = plan.name_of(shard);
     match stored(plan, shard, store, options.reverify, progress)? {
         Stored::Committed(sidecar) => {
@@ -77,19 +77,29 @@ pub fn pack_shard(
         Stored::Missing => {}
     }
     let source = options.source.as_deref().unwrap_or(&plan.source);
-    let job = Job { plan, index, shard, source };
+    if !planned.shape.additions.is_empty() {
+        let elsewhere = Selection::new(plan.elsewhere(index)?);
+        planned.shape.additions = planned.shape.additions.of_part(elsewhere);
+    }
+    let job = Job { plan, index, shard, source, shape: &planned.shape };
     let loaded = match job.load(progress)? {
-        Listed::Loaded(loaded) => Arc::new(*loaded),
+        Listed::Loaded(mut loaded) => {
+            // Planning warned of globs without effect; in the list of one shard they may have none.
+            loaded.notes.unused_globs.clear();
+            Arc::new(*loaded)
+        }
         Listed::Changed(changes) => return Ok(ShardOutcome::Changed(changes)),
     };
-    let staged = store.stage()?;
+    let staged = stage(store)?;
+    let image = staged.path().join("shard");
     let pack_options = PackOptions {
-        jobs: options.jobs,
-        memory: options.memory,
-        verify: options.verify,
-        ..recipe::options(&plan.recipe)?
+        jobs: options.packing.jobs,
+        memory: options.packing.memory,
+        verify: options.packing.verify,
+        sync: options.packing.sync,
+        ..planned.clone()
     };
-    let packed = Pack::of_loaded(loaded, staged.path()).options(pack_options).run_with(progress);
+    let packed = Pack::of_loaded(loaded, &image).options(pack_options).run_with(progress);
     let report = match packed {
         Ok(report) => report,
         Err(error) if matches!(error.kind(), ErrorKind::Failed | ErrorKind::Io) => {
@@ -101,7 +111,7 @@ pub fn pack_shard(
         }
         Err(error) => return Err(error),
     };
-    let sidecar = publish(&job, staged, store, &report, progress)?;
+    let sidecar = publish(&job, &image, store, &report, progress)?;
     Ok(ShardOutcome::Done(PackedShard { name, sidecar, was_present: false }))
 }
 
@@ -111,20 +121,21 @@ struct Job<'a> {
     index: usize,
     shard: &'a PlannedShard,
     source: &'a Path,
+    shape: &'a Shape,
 }
 
 impl Job<'_> {
     fn load(&self, progress: &dyn Progress) -> Result<Listed> {
         let list = read_list(&self.plan.list_path(self.index), &self.shard.list_sha256)?;
         let entries = list.map(|listed| listed.map(|listed| listed.entry));
-        load_listed(self.source, entries, &recipe::shape(&self.plan.recipe), progress)
+        load_listed(self.source, entries, self.shape, progress)
     }
 }
 
 /// Creates the shard and its sidecar.
 fn publish(
     job: &Job<'_>,
-    staged: Staged,
+    image: &Path,
     store: &dyn Store,
     report: &PackReport,
     progress: &dyn Progress,
@@ -140,8 +151,8 @@ fn publish(
             ..described
         })
     };
-    let mut own = Some(describe(&FileImage::open(&staged.path())?)?);
-    if !store.put(&shard_object(&name), staged, progress)? {
+    let mut own = Some(describe(&FileImage::open(image)?)?);
+    if !store.put(&shard_object(&name), image, progress)? {
         // Another worker was faster: what it packed counts.
         own = None;
     }
@@ -153,7 +164,8 @@ fn publish(
                 None => break,
             },
         };
-        if store.create(&sidecar_object(&name), &sidecar.text()?)? {
+        let (object, text) = (sidecar_object(&name), sidecar.text()?);
+        if store.create(&object, &MemoryImage::new(&*object, text), &[], &Silent)?.is_some() {
             return Ok(sidecar);
         }
         let text = store.get(&sidecar_object(&name), super::SIDECAR_LEN_MAX)?;

@@ -1,30 +1,27 @@
-//! Stores by their place: a directory, or a prefix in a bucket.
+//! Stores by their place: a directory, or a folder of objects.
 
-use packfs_core::{Error, Result, shown_place, url_scheme};
-use packfs_shards::{DirStore, Store};
+use packfs_core::{Place, Result, Store, url_scheme};
+use packfs_shards::DirStore;
 use std::path::Path;
 
 /// Opens a store: a directory, which is created if it does not exist and `creates`, or
 /// `s3://BUCKET/PREFIX`.
 ///
-/// Errors: `Io`; `Usage` for another URL; `Unsupported` for S3 without the feature `remote`.
+/// Errors: `Io`; `Usage` for another URL; `Unsupported` for a URL without the feature `remote`.
 pub fn open_store(place: &Path, creates: bool) -> Result<Box<dyn Store>> {
     match url_scheme(place) {
         None => Ok(Box::new(DirStore::open(place, creates)?)),
-        Some(scheme) if scheme.eq_ignore_ascii_case("s3") => bucket(place),
-        Some(_) => {
-            let error = Error::usage(format!("cannot use {} as a store", shown_place(place)));
-            Err(error.hint("a store is a directory, or s3://BUCKET/PREFIX"))
-        }
+        Some(_) => folder_at(Place::of(place)),
     }
 }
 
 #[cfg(not(feature = "remote"))]
-fn bucket(place: &Path) -> Result<Box<dyn Store>> {
-    Err(Error::unsupported(shown_place(place), "packfs was built without the feature remote"))
+fn folder_at(place: Place<'_>) -> Result<Box<dyn Store>> {
+    Err(crate::place::without_remote(place))
 }
 
 #[cfg(feature = "remote")]
-fn bucket(place: &Path) -> Result<Box<dyn Store>> {
-    Ok(Box::new(super::s3::S3Store::open(place, packfs_remote::RemoteOptions::default())?))
+fn folder_at(place: Place<'_>) -> Result<Box<dyn Store>> {
+    // Shards are read once.
+    packfs_remote::folder_at(place, packfs_remote::RemoteOptions { cache_len: 0, ..Default::default() })
 }

@@ -1,12 +1,12 @@
 //! Verifies shards, each for itself, and the names and metadata of the merged image.
 
-use super::{Stored, shard_object, stored};
+use super::{Stored, recipe, shard_object, stored};
 use crate::check::Findings;
 use crate::look_up_many::split;
 use crate::{OpenOptions, Opened};
-use packfs_core::{Error, ErrorKind, Progress, Result};
+use packfs_core::{Error, ErrorKind, Progress, Result, Store};
 use packfs_format::{DirCursor, DirEntry, InodeId, InodeKind, Severity};
-use packfs_shards::{Plan, Store, read_list};
+use packfs_shards::{Plan, read_list};
 use packfs_source::ListedEntry;
 use std::collections::HashMap;
 use std::iter::Peekable;
@@ -124,6 +124,8 @@ pub fn verify_merged(
     jobs: usize,
     progress: &dyn Progress,
 ) -> Result<VerifiedImage> {
+    let planned = recipe::options(&plan.recipe)?;
+    recipe::check_comparable(&planned)?;
     let opened = OpenOptions::new().jobs(jobs).open(image)?;
     let mut found = Findings::default();
     opened.check(false, progress, &mut found)?;
@@ -142,7 +144,7 @@ pub fn verify_merged(
             for (entry, id) in run.iter().zip(find_all(&opened, &run)) {
                 let Err(fault) = id.and_then(|id| compare(&opened, entry, id)) else { continue };
                 match fault.kind() {
-                    ErrorKind::NotFound if plan.recipe.keep_going => {}
+                    ErrorKind::NotFound if planned.keep_going => {}
                     ErrorKind::Io => return Err(fault),
                     _ => faults.push(fault.to_string()),
                 }
@@ -157,7 +159,7 @@ pub fn verify_merged(
             Err(error) => faults.push(error.to_string()),
         }
     }
-    if found != entries && !plan.recipe.keep_going {
+    if found != entries && !planned.keep_going {
         faults.push(format!("the image has {found} entries, the plan {entries}"));
     }
     Ok(VerifiedImage { entries, faults: faults.0 })

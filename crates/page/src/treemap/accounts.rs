@@ -1,4 +1,4 @@
-//! Every file and folder of an image with what it takes, and every owner of the rest.
+//! Every file and folder of an image with its space, and every other owner of bytes.
 
 use std::collections::{BTreeMap, HashSet};
 use std::ops::ControlFlow;
@@ -8,44 +8,44 @@ use packfs::{Error, ExtentFrom, FileType, InodeKind, Opened, Result, escaped};
 
 use super::claims::{Claims, Settled};
 
-/// A name in an image.
+/// File or folder of an image.
 #[derive(Clone, Debug)]
 pub struct Entry {
-    /// Index of the folder that it is in; its own for the root, which comes first.
+    /// Index of its folder; the root, which comes first, has its own.
     pub parent: u32,
-    /// For people; empty for the root.
+    /// Escaped name; empty for the root.
     pub name: String,
     /// True for a folder.
     pub is_folder: bool,
-    /// Length of a file; of a folder, the sum.
+    /// Length of a file; sum for a folder.
     pub len: u64,
-    /// Bytes of the image; of a folder, the sum.
+    /// Bytes in the image; sum for a folder.
     pub stored: u64,
     /// Bytes of `stored` in blocks that other files share.
     pub shared: u64,
     /// Bits of [`Accounts::codec_names`].
     pub codecs: u16,
-    /// Everything in it that is no folder, itself included.
+    /// Number of nodes other than folders, including itself.
     pub files: u64,
 }
 
-/// All of them. Those in a folder come after it.
+/// Space of all entries. Entries of a folder follow it.
 pub struct Accounts {
-    /// The root first.
+    /// Entries, the root first.
     pub entries: Vec<Entry>,
     /// Bytes outside file data, by owner.
     pub owners: Vec<(&'static str, u64)>,
 }
 
 impl Accounts {
-    /// Looks at all structures of an image, and at no contents.
+    /// Measures an image by its structures, without reading contents.
     ///
     /// Errors: those of the image, with the path.
     pub fn of(opened: &Opened) -> Result<Self> {
         let mut entries: Vec<Entry> = Vec::new();
         let mut claims = Claims::default();
         let mut seen = HashSet::new();
-        // The folders on the way to where the walk is.
+        // Folders above the current entry.
         let mut folders: Vec<u32> = Vec::new();
         for walked in opened.walk() {
             let walked = walked?;
@@ -67,7 +67,7 @@ impl Accounts {
                 files: u64::from(!is_folder),
             };
             match walked.inode.kind {
-                // Further names of a file have nothing of their own.
+                // Further names of a file take no space.
                 InodeKind::File { len } if walked.inode.links < 2 || seen.insert(walked.id) => {
                     entry.len = len;
                     entry.codecs = claim(opened, &walked, index, len, &mut claims)
@@ -88,7 +88,7 @@ impl Accounts {
         Ok(Self::summed(entries, owners))
     }
 
-    /// With the sums of folders, which have nothing of their own yet.
+    /// Adds up the sums of folders.
     pub fn summed(mut entries: Vec<Entry>, owners: Vec<(&'static str, u64)>) -> Self {
         for index in (1..entries.len()).rev() {
             let Entry { parent, len, stored, shared, codecs, files, .. } = entries[index];
@@ -102,7 +102,7 @@ impl Accounts {
         Self { entries, owners }
     }
 
-    /// The image's length, as it was counted.
+    /// Returns the image's length, as the sum of all parts.
     pub fn len(&self) -> u64 {
         let files = self.entries.first().map_or(0, |root| root.stored);
         files + self.owners.iter().map(|(_, len)| len).sum::<u64>()
@@ -114,7 +114,7 @@ impl Accounts {
     }
 }
 
-/// Claims what a file refers to; returns its codecs.
+/// Returns the file's codecs.
 fn claim(opened: &Opened, walked: &packfs::Walked, file: u32, len: u64, claims: &mut Claims) -> Result<u16> {
     let mut codecs = 0;
     let mut claimed = Ok(());
@@ -136,7 +136,7 @@ fn claim(opened: &Opened, walked: &packfs::Walked, file: u32, len: u64, claims: 
     claimed.map(|()| codecs)
 }
 
-/// Returns the bytes of each owner that no file claims, the largest first.
+/// Excludes claimed bytes; the largest owner comes first.
 fn owners(opened: &Opened, settled: &Settled) -> Result<Vec<(&'static str, u64)>> {
     let mut left: BTreeMap<&'static str, u64> = BTreeMap::new();
     let mut next = 0;

@@ -4,24 +4,21 @@ use std::ops::Range;
 
 use packfs::{Error, Result};
 
-/// The most pieces that are looked at: 512 MiB of claims. An image of 64 GiB in blocks of 4 KiB has
-/// as many.
+/// Most claims, 512 MiB: those of an image of 64 GiB in blocks of 4 KiB.
 const MAX_CLAIMS: usize = 16 << 20;
 
-/// More of a piece than this counts as this much: no block decodes to so many bytes.
+/// Upper bound of a piece's weight: no block decodes to more bytes.
 const MAX_WEIGHT: u64 = 1 << 38;
 
-/// A file and a piece of the image that it refers to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Claim {
     start: u64,
     end: u64,
     file: u32,
-    /// Share of the piece, in bytes of file contents.
     weight: u64,
 }
 
-/// All that files refer to.
+/// References of all files to stored bytes.
 #[derive(Default)]
 pub struct Claims(Vec<Claim>);
 
@@ -36,8 +33,8 @@ pub struct Settled {
 }
 
 impl Claims {
-    /// A file refers to a piece. A piece that goes on where the file's last one was named again
-    /// counts as one.
+    /// Adds a reference of a file to a piece. A piece that continues the file's last one and was
+    /// added with it before counts as one.
     ///
     /// Errors: `Failed` if there are more than 16 Mi.
     pub fn add(&mut self, range: Range<u64>, file: u32, weight: u64) -> Result<()> {
@@ -60,8 +57,8 @@ impl Claims {
         Ok(())
     }
 
-    /// Divides `0..len` among `files`. Who claims the same piece shares it, by weight; where pieces
-    /// overlap otherwise, the one that begins first has what both claim.
+    /// Divides `0..len` among `files`: files that refer to the same piece share it by weight; of
+    /// pieces that overlap otherwise, the first one gets the common part.
     pub fn settle(mut self, len: u64, files: usize) -> Settled {
         self.0.sort_unstable();
         let mut settled = Settled { stored: vec![0; files], shared: vec![0; files], taken: Vec::new() };
@@ -83,10 +80,10 @@ impl Claims {
 }
 
 impl Settled {
-    /// Divides so many bytes so that the parts add up.
+    /// The parts add up to `len`.
     fn divide(&mut self, group: &[Claim], len: u64) {
         let is_shared = group.iter().any(|claim| claim.file != group[0].file);
-        // Bounded, so that no product below is too large; hostile images claim anything.
+        // Bounded, so that products below do not overflow for hostile images.
         let weight = |claim: &Claim| u128::from(claim.weight.clamp(1, MAX_WEIGHT));
         let all: u128 = group.iter().map(weight).sum();
         let (mut sum, mut given) = (0, 0);

@@ -1,10 +1,10 @@
-//! Map of the space in an image, as a page: files and folders by their size in the image, and the
-//! other owners of bytes by name.
+//! Map of the space in an image, as a page: files and folders by their size in the image, and other
+//! owners of bytes by name.
 //!
-//! Every byte is counted once. What files refer to is theirs (`claims.rs`); a block that several
-//! share is divided among them by what each takes of it; all else belongs to whom the image says it
-//! does ([`packfs::Volume::space`]). So the figures add up to the image's length. Which format it
-//! is makes no difference.
+//! Every byte is counted once. Bytes that files refer to belong to them (`claims.rs`); a shared
+//! block is divided among its files by their share of it; all other bytes belong to the owners that
+//! the image reports ([`packfs::volume::Space`]). So the figures add up to the image's length. The
+//! format makes no difference.
 
 mod accounts;
 mod claims;
@@ -17,7 +17,6 @@ use crate::{Page, escape};
 use accounts::Accounts;
 use outline::{MAX_NAMES_LEN, MAX_NODES, Outline};
 
-/// Data for the script.
 #[derive(Serialize)]
 struct Data<'a> {
     length: u64,
@@ -25,9 +24,8 @@ struct Data<'a> {
     nodes: &'a [outline::Node],
 }
 
-/// The whole file, of at most some 6 MiB however many files the image holds: the 20,000 largest
-/// files and folders stand there by name, those that are smaller as one for each folder. `title`
-/// and `facts` are words about the image.
+/// Returns the page, of at most 6 MiB or so for any image: it names the 20,000 largest files and
+/// folders, and sums up smaller ones in each folder. `title` and `facts` describe the image.
 ///
 /// Errors: as reading the image's structures: `Corrupt`, `Io`.
 pub fn html(opened: &Opened, title: &str, facts: &[(String, String)]) -> Result<String> {

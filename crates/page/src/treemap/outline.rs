@@ -1,34 +1,34 @@
-//! Extract of the accounts for a page: the largest entries by name, the rest summed up.
+//! Extract of the accounts for a page: names the largest entries, and sums up the rest.
 
 use serde::Serialize;
 
 use super::accounts::{Accounts, Entry};
 
-/// The most files and folders that stand there by name.
+/// Most files and folders named on a page.
 pub const MAX_NODES: usize = 20_000;
 
-/// The most bytes that their names take on the page.
+/// Most bytes of their names on a page.
 pub const MAX_NAMES_LEN: usize = 2 << 20;
 
-/// Kind of a node; scripts get the number.
+/// Kind of a node; a number for scripts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// A folder, or the image itself.
     Folder = 0,
     /// A file.
     File = 1,
-    /// Files of a folder, and folders in it, that are too small to stand there by name.
+    /// Files and folders of a folder that are too small to be named.
     Rest = 2,
     /// Structure that owns bytes outside file data.
     Owner = 3,
 }
 
-/// A tile. The first is the image; those in another come after it.
+/// Tile of the map. The first is the image; inner tiles follow their outer one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Node {
-    /// Index of what it is in.
+    /// Index of the outer tile.
     pub parent: usize,
-    /// For people.
+    /// Escaped name.
     pub name: String,
     /// Kind.
     pub kind: Kind,
@@ -52,18 +52,18 @@ impl Serialize for Node {
     }
 }
 
-/// The nodes of a page.
+/// Nodes of a page.
 pub struct Outline {
-    /// The image first.
+    /// Nodes, the image first.
     pub nodes: Vec<Node>,
 }
 
 impl Outline {
-    /// The largest entries, at most so many with names of so many bytes in all.
+    /// Selects the largest entries, within the limits of number and of total length of names.
     pub fn of(accounts: &Accounts, max_nodes: usize, max_names_len: usize) -> Self {
         let entries = &accounts.entries;
         let mut order: Vec<usize> = (0..entries.len()).filter(|index| entries[*index].stored > 0).collect();
-        // A folder has at least what any in it has, and a lower index: it comes first.
+        // A folder has at least the size of its entries, and a lower index, so it comes first.
         order.sort_by_key(|index| (std::cmp::Reverse(entries[*index].stored), *index));
         let mut names_len = 0;
         let fits = |index: &usize| {
@@ -112,12 +112,12 @@ fn node(parent: usize, name: String, kind: Kind, entry: &Entry) -> Node {
     Node { parent, name, kind, len, stored, shared, codecs, files }
 }
 
-/// Sums up what was left out, folder by folder.
+/// Sums up folder by folder.
 fn rest(entries: &[Entry], node_of: &[usize], nodes: &mut Vec<Node>) {
     let mut rest_of = vec![usize::MAX; nodes.len()];
     for (index, entry) in entries.iter().enumerate().skip(1) {
         let parent = node_of[entry.parent as usize];
-        // What is in a folder that was left out is counted with that folder.
+        // Entries of an unnamed folder are counted with that folder.
         if node_of[index] != usize::MAX || parent == usize::MAX || entry.stored == 0 {
             continue;
         }
@@ -135,8 +135,7 @@ fn rest(entries: &[Entry], node_of: &[usize], nodes: &mut Vec<Node>) {
     }
 }
 
-/// Returns the length of a name in a page at most: quotes and backslashes take two bytes,
-/// characters special to HTML six.
+/// Upper bound: quotes and backslashes take two bytes, characters special to HTML six.
 fn embedded_len(name: &str) -> usize {
     let byte_len = |byte| match byte {
         b'<' | b'>' | b'&' => 6,

@@ -5,6 +5,7 @@ use crate::answer::Answer;
 use crate::failure::of_status;
 use crate::transport::{Method, Transport};
 use ct_codecs::{Base64, Encoder};
+use packfs_core::schemes::{HTTP, HTTPS};
 use packfs_core::{Error, Result};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -108,7 +109,7 @@ impl TokenRequest<'_> {
     pub(crate) fn send(&self) -> Result<Authorization> {
         let cannot = |why: &str| Error::failed(format!("cannot get a token for {}: {why}", self.shown));
         let mut url = Url::parse(self.realm).map_err(|_| cannot("its place (realm) is no URL"))?;
-        let is_safe = url.scheme() == "https" || self.is_plain && url.scheme() == "http";
+        let is_safe = url.scheme() == HTTPS || self.is_plain && url.scheme() == HTTP;
         if !is_safe {
             return Err(cannot("its place (realm) has no TLS, although the registry has"));
         }
@@ -152,9 +153,10 @@ impl TokenRequest<'_> {
 
 /// Returns advice for a registry that refuses access.
 pub(crate) fn login_hint(has_login: bool) -> &'static str {
-    match has_login {
-        true => "the registry refuses the login, or it lacks the right; docker login renews it",
-        false => "no login was found; docker login, podman login, or skopeo login stores one",
+    if has_login {
+        "the registry refuses the login, or it lacks the right; docker login renews it"
+    } else {
+        "no login was found; docker login, podman login, or skopeo login stores one"
     }
 }
 

@@ -1,9 +1,9 @@
 //! Digests of blobs, and readers that verify them.
 
-use packfs_core::{Error, Result};
+use packfs_core::{Error, Result, to_hex};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256, Sha512};
-use std::fmt::{self, Write as _};
+use std::fmt;
 use std::io::{self, Read};
 use std::str::FromStr;
 
@@ -114,14 +114,10 @@ impl Hashing {
     /// Returns the digest.
     pub fn finish(self) -> Digest {
         let (name, bytes): (_, Vec<u8>) = match self {
-            Hashing::Sha256(state) => ("sha256:", state.finalize().to_vec()),
-            Hashing::Sha512(state) => ("sha512:", state.finalize().to_vec()),
+            Hashing::Sha256(state) => ("sha256", state.finalize().to_vec()),
+            Hashing::Sha512(state) => ("sha512", state.finalize().to_vec()),
         };
-        Digest(bytes.iter().fold(name.to_owned(), |mut text, byte| {
-            // Writing to a string does not fail.
-            let _ = write!(text, "{byte:02x}");
-            text
-        }))
+        Digest(format!("{name}:{}", to_hex(&bytes)))
     }
 }
 

@@ -35,9 +35,8 @@ pub(crate) fn names(files: &dyn BlobFiles) -> Result<Vec<Option<String>>> {
     let Some(images) = all(files)? else {
         return Err(Error::unsupported(files.name(), "it holds neither index.json nor manifest.json"));
     };
-    let names = images.into_iter().flat_map(|image| match image.repo_tags.is_empty() {
-        true => vec![None],
-        false => image.repo_tags.into_iter().map(Some).collect(),
+    let names = images.into_iter().flat_map(|image| {
+        if image.repo_tags.is_empty() { vec![None] } else { image.repo_tags.into_iter().map(Some).collect() }
     });
     Ok(names.collect())
 }

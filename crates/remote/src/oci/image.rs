@@ -278,12 +278,11 @@ impl Resolver<'_> {
     }
 
     pub(super) fn check_depth(&self, depth: usize) -> Result<()> {
-        match depth >= DEPTH_MAX {
-            true => {
-                let fault = format!("more than {DEPTH_MAX} indexes within each other");
-                Err(Error::limit(format!("index of {}", self.name()), fault))
-            }
-            false => Ok(()),
+        if depth >= DEPTH_MAX {
+            let fault = format!("more than {DEPTH_MAX} indexes within each other");
+            Err(Error::limit(format!("index of {}", self.name()), fault))
+        } else {
+            Ok(())
         }
     }
 
@@ -380,9 +379,10 @@ impl Resolver<'_> {
             }
             // Images may state the digests of their layers in annotations alone.
             let is_annotated = ids.is_empty() && layers.iter().all(|it| it.kind.is_erofs());
-            let layers = match is_annotated {
-                true => layers.into_iter().map(OciLayer::with_annotated_digest).collect::<Result<_>>()?,
-                false => with_diff_ids(layers, ids, &self.name())?,
+            let layers = if is_annotated {
+                layers.into_iter().map(OciLayer::with_annotated_digest).collect::<Result<_>>()?
+            } else {
+                with_diff_ids(layers, ids, &self.name())?
             };
             (config, layers)
         };
@@ -433,8 +433,8 @@ fn verified(bytes: &[u8], descriptor: &Descriptor, name: &str) -> Result<()> {
     }
 }
 
-/// Returns the error of [`Verified`] itself.
-pub(crate) fn inner(error: std::io::Error, what: &str) -> Error {
+/// Returns the error of this program inside that of a reader, such as [`Verified`].
+pub fn inner(error: std::io::Error, what: &str) -> Error {
     match error.get_ref().and_then(|source| source.downcast_ref::<Error>()) {
         Some(error) => error.clone(),
         None => Error::io(format!("cannot read {what}"), error),

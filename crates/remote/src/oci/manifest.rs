@@ -220,9 +220,10 @@ pub(crate) fn media_type_of(bytes: &[u8]) -> Option<String> {
 
 /// Returns the error for an index with more manifests than are allowed.
 pub(crate) fn check_manifests(count: usize, name: &str) -> Result<()> {
-    match count > MANIFESTS_MAX {
-        true => Err(too_many(&format!("index of {name}"), "manifests", count, MANIFESTS_MAX)),
-        false => Ok(()),
+    if count > MANIFESTS_MAX {
+        Err(too_many(&format!("index of {name}"), "manifests", count, MANIFESTS_MAX))
+    } else {
+        Ok(())
     }
 }
 

@@ -28,7 +28,7 @@ pub use blobs::{BlobFiles, archive_files, folder_files};
 pub use copy::{Copied, saved_list};
 pub use digest::{Digest, Hashing, Verified};
 pub use erofs::{ErofsMedia, ErofsParts};
-pub use image::{ChunkIndexBytes, OciImage, OciImages, OciLayer};
+pub use image::{ChunkIndexBytes, OciImage, OciImages, OciLayer, inner};
 pub use list::{Listed, list_files, list_registry};
 pub use manifest::{Descriptor, Index, LayerKind, Manifest, REF_NAME};
 pub use place::{ArchivePlace, OciPlace, Pin, RegistryPlace};

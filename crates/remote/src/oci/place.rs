@@ -2,7 +2,7 @@
 //! archives.
 
 use super::digest::Digest;
-use packfs_core::{Error, Result, oci_scheme, shown_place};
+use packfs_core::{Error, Place, PlaceKind, Result};
 use std::path::{Path, PathBuf};
 
 /// Name of the file that marks a folder as an image layout.
@@ -72,51 +72,49 @@ impl OciPlace {
     /// `oci-layout`; `None` for any other path.
     ///
     /// Errors: `Usage` for a reference that is none.
-    pub fn of(path: &Path) -> Result<Option<Self>> {
-        if oci_scheme(path).is_none() {
+    pub fn of<'a>(place: impl Into<Place<'a>>) -> Result<Option<Self>> {
+        let place = place.into();
+        let path = place.path();
+        if !place.is_oci() {
             let is_layout = path.is_dir() && path.join(LAYOUT_FILE).is_file();
             return Ok(is_layout.then(|| OciPlace::Layout { dir: path.into(), pin: None }));
         }
-        OciPlace::parse(path).map(Some)
+        OciPlace::parse(place).map(Some)
     }
 
     /// Parses a reference with its scheme.
     ///
     /// Errors: `Usage`.
-    pub fn parse(path: &Path) -> Result<Self> {
-        let shown = shown_place(path);
+    pub fn parse<'a>(place: impl Into<Place<'a>>) -> Result<Self> {
+        let place = place.into();
+        let shown = place.shown();
         let unknown = || {
             Error::usage(format!("cannot open {shown}: it names no OCI image"))
                 .hint("known: oci://REGISTRY/NAME[:TAG|@DIGEST], oci-layout:DIR[:TAG], oci-archive:FILE")
         };
-        let text = path.to_str().ok_or_else(unknown)?;
-        match oci_scheme(path) {
-            Some("oci") => {
-                let rest = text.split_once("://").unwrap_or_default().1;
-                RegistryPlace::parse(rest, &shown).map(OciPlace::Registry)
-            }
-            Some("oci-layout") => {
-                let (dir, pin) = file_and_pin(text, &shown, |rest| rest.rsplit_once(':'))?;
+        match place.kind() {
+            PlaceKind::Registry(rest) => RegistryPlace::parse(rest, &shown).map(OciPlace::Registry),
+            PlaceKind::Layout(rest) => {
+                let (dir, pin) = file_and_pin(rest, &shown, |rest| rest.rsplit_once(':'))?;
                 Ok(OciPlace::Layout { dir, pin })
             }
-            Some(_) => {
+            PlaceKind::Archive(rest) => {
                 // Names of images in archives have colons themselves.
-                let (path, pin) = file_and_pin(text, &shown, |rest| rest.split_once(':'))?;
+                let (path, pin) = file_and_pin(rest, &shown, |rest| rest.split_once(':'))?;
                 Ok(OciPlace::Archive(ArchivePlace { path, pin }))
             }
-            None => Err(unknown()),
+            _ => Err(unknown()),
         }
     }
 }
 
-/// Splits `SCHEME:FILE[:TAG|@DIGEST]`. The name of an existing file may contain colons; `split` is
+/// Splits `FILE[:TAG|@DIGEST]`. The name of an existing file may contain colons; `split` is
 /// for one that does not exist.
 fn file_and_pin(
-    text: &str,
+    rest: &str,
     shown: &str,
     split: impl FnOnce(&str) -> Option<(&str, &str)>,
 ) -> Result<(PathBuf, Option<Pin>)> {
-    let rest = text.split_once(':').unwrap_or_default().1;
     let missing = || Error::usage(format!("cannot open {shown}: a file or folder is needed"));
     if rest.is_empty() {
         return Err(missing().hint("form: oci-layout:DIR[:TAG|@DIGEST]"));

@@ -14,6 +14,7 @@ use crate::origin::{Guarded, Origin};
 use crate::store::Entry;
 use crate::transport::{Headers, Method, Transport};
 use crate::version::Validator;
+use packfs_core::schemes::{HTTP, HTTPS, OCI};
 use packfs_core::{Error, Image, Result, printable};
 use rustix::io::Errno;
 use std::net::IpAddr;
@@ -78,7 +79,7 @@ impl Registry {
     pub(crate) fn new(place: &RegistryPlace, options: &RemoteOptions, actions: &'static str) -> Result<Self> {
         let RegistryPlace { registry, repository, pin, .. } = place;
         let separator = if matches!(pin, Pin::Tag(_)) { ':' } else { '@' };
-        let shown = format!("oci://{registry}/{repository}{separator}{pin}");
+        let shown = format!("{OCI}://{registry}/{repository}{separator}{pin}");
         let host = if registry == "docker.io" { HUB_HOST } else { registry };
         let wrong = |_| Error::usage(format!("cannot open {shown}: the registry is no HOST[:PORT]"));
         let mut base = Url::parse(&format!("https://{host}/v2/")).map_err(wrong)?;
@@ -117,7 +118,7 @@ impl Registry {
     pub(crate) fn next_url(&self, from: &Url, answer: &Answer) -> Option<Url> {
         let mut next = from.join(answer.header("location")?).ok()?;
         crate::origin::without_user(&mut next);
-        let is_safe = next.scheme() == "https" || next.scheme() == self.base.scheme();
+        let is_safe = next.scheme() == HTTPS || next.scheme() == self.base.scheme();
         is_safe.then_some(next)
     }
 
@@ -357,7 +358,7 @@ impl Registry {
                     service: service.as_deref(),
                     scope: &scope,
                     login,
-                    is_plain: self.base.scheme() == "http",
+                    is_plain: self.base.scheme() == HTTP,
                     shown: &self.shown,
                 };
                 self.counts.request();

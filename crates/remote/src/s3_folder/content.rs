@@ -56,9 +56,10 @@ impl Read for Part<'_> {
     fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
         let left = self.range.end.saturating_sub(self.range.start);
         let part = buf.get_mut(..usize_of(left).min(buf.len())).unwrap_or_default();
-        let outcome = match self.progress.cancelled() {
-            true => Err(Error::cancelled()),
-            false => self.image.read_exact_at(self.range.start, part),
+        let outcome = if self.progress.cancelled() {
+            Err(Error::cancelled())
+        } else {
+            self.image.read_exact_at(self.range.start, part)
         };
         self.range.start = self.range.start.saturating_add(part.len() as u64);
         outcome.map(|()| part.len()).map_err(|error| {

@@ -2,9 +2,11 @@
 
 use super::content::Content;
 use super::pieces::{Piece, pieces};
-use super::{ANSWER_LEN, Copied, MARK, ONLY_NEW, Request, S3Folder, code, element};
+use super::{ANSWER_LEN, MARK, ONLY_NEW, Request, S3Folder, code, element};
 use crate::failure::Failure;
-use packfs_core::{Error, Image, Progress, Result};
+use crate::image::RemoteImage;
+use crate::s3::S3Object;
+use packfs_core::{Copied, Error, Image, Progress, Result};
 use rusty_s3::Method;
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -31,7 +33,7 @@ struct Bytes<'a> {
 }
 
 impl S3Folder {
-    /// Creates an object as [`S3Folder::create_with`]. The parts of an upload that fails are
+    /// Creates an object as [`packfs_core::Store::create`]. The parts of an upload that fails are
     /// removed.
     pub(super) fn create_in_parts(
         &self,
@@ -42,11 +44,10 @@ impl S3Folder {
         progress: &dyn Progress,
     ) -> Result<Option<u64>> {
         let from_here =
-            |copied: &Copied<'_>| copied.from.s3_place().is_some_and(|it| it.is_near(&self.place));
-        let ranges = copied.iter().map(|it| match from_here(it) {
-            true => it.at..it.at.saturating_add(it.len),
-            false => it.at..it.at,
-        });
+            |copied: &Copied<'_>| object_of(copied).is_some_and(|(_, it)| it.is_near(&self.place));
+        let ranges = copied
+            .iter()
+            .map(|it| if from_here(it) { it.at..it.at.saturating_add(it.len) } else { it.at..it.at });
         let ranges: Vec<Range<u64>> = ranges.collect();
         let pieces = pieces(image.len(), &ranges, &self.url(Some(name)))?;
         let upload = self.begin(name, mark)?;
@@ -89,9 +90,10 @@ impl Upload<'_> {
             loop {
                 let index = next.fetch_add(1, Ordering::Relaxed);
                 let Some(piece) = pieces.get(index) else { return };
-                let tag = match bytes.progress.cancelled() {
-                    true => Err(Error::cancelled()),
-                    false => self.send(index, piece, bytes),
+                let tag = if bytes.progress.cancelled() {
+                    Err(Error::cancelled())
+                } else {
+                    self.send(index, piece, bytes)
                 };
                 let mut sent = sent.lock().unwrap_or_else(PoisonError::into_inner);
                 let (tags, failure) = &mut *sent;
@@ -144,14 +146,14 @@ impl Upload<'_> {
 
     /// Has the store copy a range of another object, unless that has changed since it was opened.
     fn copy(&self, query: &[(&str, &str)], range: &Range<u64>, source: &Copied<'_>) -> Result<String> {
-        let Some(place) = source.from.s3_place() else {
+        let Some((image, place)) = object_of(source) else {
             return Err(Error::failed("internal: a range that the store cannot copy"));
         };
         let start = source.start.saturating_add(range.start.saturating_sub(source.at));
         let last = start.saturating_add(range.end.saturating_sub(range.start)).saturating_sub(1);
         let (path, range) = (place.copy_source(), format!("bytes={start}-{last}"));
         let mut headers = vec![("x-amz-copy-source", path.as_str())];
-        let version = source.from.etag();
+        let version = image.etag();
         headers.extend(version.map(|tag| ("x-amz-copy-source-if-match", tag)));
         headers.push(("x-amz-copy-source-range", &range));
         let request = Request { query, headers: &headers, ..Request::default() };
@@ -159,7 +161,7 @@ impl Upload<'_> {
             let answer = self.folder.send(Method::Put, self.name, &request, deadline)?;
             match answer.status {
                 200 => {}
-                412 => return Err(source.from.changed().into()),
+                412 => return Err(image.changed().into()),
                 _ => return Err(self.folder.refusal("write", self.name, answer)),
             }
             let text = answer.small_body(ANSWER_LEN).map_err(Failure::temporary)?;
@@ -219,6 +221,12 @@ impl Upload<'_> {
             self.folder.send(Method::Delete, self.name, &request, deadline).map(|_| ())
         });
     }
+}
+
+/// Returns the object in S3 that a range is of.
+fn object_of<'a>(copied: &Copied<'a>) -> Option<(&'a RemoteImage, &'a S3Object)> {
+    let image = copied.from.object()?.downcast_ref::<RemoteImage>()?;
+    Some((image, image.s3_place()?))
 }
 
 /// Checks the tag of a part, which is sent back within XML.

@@ -15,8 +15,8 @@ mod list;
 pub(crate) use entry::Entry;
 pub use list::{Store, Stored, Verified};
 
+use packfs_core::to_hex;
 use sha2::{Digest, Sha256};
-use std::fmt::Write;
 
 /// Returns the name of a file: the object, and its version.
 fn file_name(identity: &str, validator: &str) -> String {
@@ -31,9 +31,5 @@ fn prefix(identity: &str) -> String {
 /// Half of a SHA-256 digest in hexadecimal; the header has all of it.
 fn short_hash(text: &str) -> String {
     let digest: [u8; 32] = Sha256::digest(text.as_bytes()).into();
-    digest.iter().take(16).fold(String::new(), |mut text, byte| {
-        // Writing to a string does not fail.
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
+    to_hex(&digest[..16])
 }

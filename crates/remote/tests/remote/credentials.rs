@@ -18,9 +18,10 @@ fn signed(key: &'static str) -> impl Fn(&Request) -> Reply + Send + Sync {
     move |request| {
         let is_signed = part(request, "Signature").is_some_and(|it| it.len() == 64)
             && part(request, "Credential").is_some_and(|it| it.starts_with(&format!("{key}/")));
-        match is_signed && request.path == "/bucket/dir/my%20image" {
-            true => Reply::Right,
-            false => Reply::Status(403, vec![], "<Error/>".into()),
+        if is_signed && request.path == "/bucket/dir/my%20image" {
+            Reply::Right
+        } else {
+            Reply::Status(403, vec![], "<Error/>".into())
         }
     }
 }

@@ -48,9 +48,10 @@ fn an_address_that_expired_is_resolved_again_once() {
     let is_expired = Arc::new(AtomicBool::new(false));
     let expired = Arc::clone(&is_expired);
     let store = RangeServer::with(bytes.clone(), move |request| {
-        match expired.load(Ordering::Relaxed) && request.path == "/1" {
-            true => Reply::Status(403, vec![], "expired".into()),
-            false => Reply::Right,
+        if expired.load(Ordering::Relaxed) && request.path == "/1" {
+            Reply::Status(403, vec![], "expired".into())
+        } else {
+            Reply::Right
         }
     });
     let (first, second) = (store.url("/1"), store.url("/2"));

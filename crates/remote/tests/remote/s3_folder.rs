@@ -1,8 +1,8 @@
 //! Objects created in a bucket, by a store that loses answers.
 
 use crate::{noise, options_with};
-use packfs_core::{Error, ErrorKind, Image, MemoryImage, Progress, Result, Silent};
-use packfs_remote::{Copied, RemoteImage, RemoteOptions, S3Folder};
+use packfs_core::{Copied, Error, ErrorKind, Image, MemoryImage, Progress, Result, Silent, Store};
+use packfs_remote::{RemoteImage, RemoteOptions, S3Folder};
 use packfs_testkit::{BucketFault, BucketServer, Reply, Request};
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -22,11 +22,11 @@ fn folder(server: &BucketServer, url: &str) -> S3Folder {
 }
 
 fn create_at(folder: &S3Folder, name: &str) -> bool {
-    folder.create(name, &MemoryImage::new("a", b"bytes".to_vec()), &Silent).unwrap()
+    folder.create(name, &MemoryImage::new("a", b"bytes".to_vec()), &[], &Silent).unwrap().is_some()
 }
 
 fn create(folder: &S3Folder, bytes: &[u8]) -> Result<bool> {
-    folder.create("a", &MemoryImage::new("a", bytes.to_vec()), &Silent)
+    Ok(folder.create("a", &MemoryImage::new("a", bytes.to_vec()), &[], &Silent)?.is_some())
 }
 
 /// The n-th request with this method fails so.
@@ -50,14 +50,14 @@ fn busy() -> BucketFault {
 fn objects_are_created_once_read_and_removed() {
     let server = BucketServer::new(|_| None);
     let folder = folder(&server, "s3://bucket/some/prefix/");
-    assert_eq!(folder.url(Some("a")), "s3://bucket/some/prefix/a");
-    assert!(folder.get("a", 9).unwrap().is_none() && folder.image("a").unwrap().is_none());
+    assert_eq!(folder.place("a").to_str().unwrap(), "s3://bucket/some/prefix/a");
+    assert!(folder.get("a", 9).unwrap().is_none() && folder.open("a").unwrap().is_none());
     for bytes in [noise(10), noise(40 * MIB + 1)] {
         assert!(create(&folder, &bytes).unwrap());
         assert!(!create(&folder, b"other").unwrap());
         assert!(!create(&folder, &noise(20 * MIB)).unwrap());
         assert!(server.objects()["/bucket/some/prefix/a"] == bytes);
-        let image = folder.image("a").unwrap().unwrap();
+        let image = folder.open("a").unwrap().unwrap();
         let mut end = [0; 5];
         image.read_exact_at(bytes.len() as u64 - 5, &mut end).unwrap();
         assert_eq!(end, bytes[bytes.len() - 5..]);
@@ -111,7 +111,7 @@ fn parts_of_an_upload_that_fails_are_removed() {
     }
     let server = BucketServer::new(|_| None);
     let image = MemoryImage::new("a", bytes);
-    let error = folder(&server, "s3://bucket/p").create("a", &image, &Stopped).unwrap_err();
+    let error = folder(&server, "s3://bucket/p").create("a", &image, &[], &Stopped).unwrap_err();
     assert_eq!((error.kind(), server.unfinished()), (ErrorKind::Cancelled, 0));
 }
 
@@ -175,7 +175,7 @@ fn long_ranges_of_other_objects_are_copied_by_the_store() {
     let copied = |from, start, at, len| Copied { from, start, at, len };
     let copies =
         [copied(&first, 10, 100, 30 * MIB as u64 - 10), copied(&second, 0, 31 * MIB as u64, 20 * MIB as u64)];
-    let done = folder.create_with("a", &all, &copies, &Silent).unwrap().unwrap();
+    let done = folder.create("a", &all, &copies, &Silent).unwrap().unwrap();
     // The beginnings are sent: parts of less than 5 MiB are refused.
     assert!((41 * MIB as u64 - 200..41 * MIB as u64 + 200).contains(&done), "{done}");
     let mut expected = vec![0; 52 * MIB + 3];
@@ -183,7 +183,7 @@ fn long_ranges_of_other_objects_are_copied_by_the_store() {
     assert!(server.objects()["/bucket/p/a"] == expected);
     // An object that was replaced after it was opened.
     server.put("/bucket/two", noise(21 * MIB + 8));
-    let error = folder.create_with("b", &all, &copies, &Silent).unwrap_err();
+    let error = folder.create("b", &all, &copies, &Silent).unwrap_err();
     assert!(error.to_string().contains("changed while it was open"), "{error}");
     assert!(server.unfinished() == 0 && !server.objects().contains_key("/bucket/p/b"));
 }

@@ -20,7 +20,6 @@ const ID_MAX: u64 = 0o7_777_777;
 /// Greatest value of eleven octal digits: lengths and times.
 const LONG_MAX: u64 = 0o77_777_777_777;
 
-/// Type of a member, with its specific values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Member<'a> {
     File {
@@ -39,9 +38,8 @@ pub(super) enum Member<'a> {
     Fifo,
 }
 
-/// Appends everything that precedes the contents of a member. `path` ends with `/` for a directory.
-///
-/// The map of a [`Member::Sparse`] is included, so its data follows directly.
+/// `path` ends with `/` for a directory. The map of a [`Member::Sparse`] is included, so its data
+/// follows directly.
 pub(super) fn append(out: &mut Vec<u8>, path: &[u8], member: Member<'_>, meta: &Meta, xattrs: &Xattrs) {
     let map = match member {
         Member::Sparse { len, data } => sparse_map(len, data),
@@ -80,7 +78,7 @@ pub(super) fn append(out: &mut Vec<u8>, path: &[u8], member: Member<'_>, meta: &
     if stored_len > LONG_MAX {
         record(&mut records, b"size", stored_len.to_string().as_bytes());
     }
-    // A hard link has no attributes of its own: its inode was written before.
+    // A hard link has no attributes: its inode was written before.
     let is_link = matches!(member, Member::HardLink(_));
     number_record(&mut records, b"uid", meta.owner.uid);
     number_record(&mut records, b"gid", meta.owner.gid);
@@ -113,8 +111,7 @@ pub(super) fn append(out: &mut Vec<u8>, path: &[u8], member: Member<'_>, meta: &
     out.extend_from_slice(&map);
 }
 
-/// Returns what precedes the contents of a file of an archive that holds nothing but files: root's,
-/// readable by all, from 1970.
+/// Returns the header of a plain file: owned by root, readable by all, mtime 0.
 pub fn file_header(path: &[u8], len: u64) -> Vec<u8> {
     let (mut out, meta) = (Vec::new(), Meta { mode: 0o644, ..Meta::default() });
     append(&mut out, path, Member::File { len }, &meta, &Xattrs::new());
@@ -134,7 +131,7 @@ fn cut(bytes: &[u8]) -> &[u8] {
     &bytes[..bytes.len().min(NAME_LEN_MAX)]
 }
 
-/// Splits a path into ustar's `prefix` and `name`; `None` if it does not fit.
+/// `None` if the path does not fit.
 fn split(path: &[u8]) -> Option<(&[u8], &[u8])> {
     if path.len() <= NAME_LEN_MAX {
         return Some((&[], path));
@@ -147,7 +144,7 @@ fn split(path: &[u8]) -> Option<(&[u8], &[u8])> {
     Some((&path[..at], &path[at + 1..]))
 }
 
-/// Returns a name for readers without PAX support: `directory` and the last component.
+/// Name for readers without PAX support: `directory` and the last component.
 fn short_name(directory: &[u8], path: &[u8]) -> Vec<u8> {
     let last = path.split(|&b| b == b'/').rfind(|c| !c.is_empty()).unwrap_or(b".");
     let mut name = directory.to_vec();
@@ -155,7 +152,7 @@ fn short_name(directory: &[u8], path: &[u8]) -> Vec<u8> {
     name
 }
 
-/// Appends `LENGTH KEYWORD=VALUE\n`; the length includes itself.
+/// Format: `LENGTH KEYWORD=VALUE\n`; the length includes itself.
 fn record(out: &mut Vec<u8>, keyword: &[u8], value: &[u8]) {
     let rest = keyword.len() + value.len() + 3;
     let mut len = rest + decimal_len(rest);
@@ -180,8 +177,8 @@ fn number_record(records: &mut Vec<u8>, keyword: &[u8], id: u32) {
     }
 }
 
-/// Returns the keyword of an extended attribute. A keyword ends at the first `=`, so GNU tar writes
-/// `%3D` for one in a name, and `%25` for the percent sign.
+/// A keyword ends at the first `=`, so GNU tar writes `%3D` for one in a name, and `%25` for the
+/// percent sign.
 fn xattr_keyword(name: &[u8]) -> Vec<u8> {
     let mut keyword = b"SCHILY.xattr.".to_vec();
     for &byte in name {
@@ -194,8 +191,7 @@ fn xattr_keyword(name: &[u8]) -> Vec<u8> {
     keyword
 }
 
-/// Returns the map that precedes a sparse file's data: count, then offset and length of each run,
-/// one number a line, padded.
+/// Count, then offset and length of each run, one number a line, padded.
 fn sparse_map(len: u64, data: &[Range<u64>]) -> Vec<u8> {
     // A final hole is represented by an empty run, as in GNU tar; so the map is never empty.
     let ends_in_hole = data.last().is_none_or(|run| run.end < len);
@@ -212,7 +208,6 @@ fn sparse_map(len: u64, data: &[Range<u64>]) -> Vec<u8> {
     map
 }
 
-/// Fields of a header block.
 struct Fields<'a> {
     prefix: &'a [u8],
     name: &'a [u8],
@@ -222,8 +217,7 @@ struct Fields<'a> {
 }
 
 impl Fields<'_> {
-    /// Returns the header block. Numbers that do not fit are written as the greatest possible; a
-    /// PAX record has the true one.
+    /// Numbers that do not fit are written as the greatest possible; a PAX record has the true one.
     fn block(&self, meta: &Meta, device: DeviceNumber) -> [u8; BLOCK_LEN] {
         let mut block = [0; BLOCK_LEN];
         let mtime = u64::try_from(whole_seconds(meta.mtime)).unwrap_or(0);
@@ -250,7 +244,6 @@ fn whole_seconds(time: Timestamp) -> i64 {
     time.seconds
 }
 
-/// Fills a field with octal digits and a final NUL.
 fn octal(field: &mut [u8], mut number: u64) {
     let Some((end, digits)) = field.split_last_mut() else { return };
     *end = 0;

@@ -84,17 +84,14 @@ pub fn write_tar_file(
     }
 }
 
-/// Input of an archive.
 struct Writing<'a> {
     engine: &'a Arc<ReadEngine>,
     loaded: &'a LoadedVolume,
     progress: &'a dyn Progress,
     chosen: SelectedEntries,
     without_root: bool,
-    /// Files with contents, in the order of the archive.
     nodes: Vec<NodeId>,
     wanted: Vec<Wanted>,
-    /// Their total length.
     bytes: u64,
 }
 
@@ -134,7 +131,6 @@ impl<'a> Writing<'a> {
         }
     }
 
-    /// Adds the path of a file to an error.
     fn name(&self, index: usize, error: Error) -> Error {
         match self.nodes.get(index) {
             Some(&node)
@@ -169,7 +165,7 @@ impl<'a> Writing<'a> {
     }
 }
 
-/// Returns files with contents, each node once, in the order of their first names in the archive.
+/// Each node once, in the order of first names.
 fn contents_in_order(
     tree: &Tree,
     inodes: &[InodeId],
@@ -189,7 +185,7 @@ fn contents_in_order(
     (nodes, wanted)
 }
 
-/// An archive being written: all entries up to the file whose contents come next.
+/// All entries are written up to the file whose contents come next.
 struct Archive<'a, 'o> {
     tree: &'a Tree,
     inodes: &'a [InodeId],
@@ -197,22 +193,17 @@ struct Archive<'a, 'o> {
     walk: Walk<'a>,
     chosen: &'a SelectedEntries,
     position: usize,
-    /// First path of each node with several names, once written.
     first_paths: HashMap<NodeId, ImagePath>,
     output: Output<'o>,
     current: Option<Current>,
-    /// Number of files whose contents are written.
     complete: usize,
     report: TarReport,
     without_root: bool,
 }
 
-/// A file whose header is written.
 struct Current {
     index: usize,
-    /// Ranges stored in the archive, if not all.
     runs: Option<Vec<Range<u64>>>,
-    /// Bytes of data written so far.
     stored_len: u64,
 }
 
@@ -244,8 +235,7 @@ impl Archive<'_, '_> {
         }
     }
 
-    /// Writes the headers of all entries up to the next file with contents, which becomes the
-    /// current one, or the end.
+    /// Writes up to the next file with contents, or the end.
     fn write_headers(&mut self) -> Result<()> {
         self.current = None;
         while self.current.is_none() {
@@ -272,7 +262,7 @@ impl Archive<'_, '_> {
         Ok(report)
     }
 
-    /// Writes the header of one entry, which becomes the current one if contents follow.
+    /// The entry becomes the current one if contents follow.
     fn write_entry(&mut self, path: &ImagePath, id: NodeId) -> Result<()> {
         let node = self.tree.node(id);
         let (mut data, mut has_contents) = (None, false);
@@ -301,7 +291,7 @@ impl Archive<'_, '_> {
     }
 }
 
-/// Returns a path in the form of the archive: directories end with a slash, the root is `./`.
+/// Directories end with a slash, the root is `./`.
 fn member_name(path: &ImagePath, is_dir: bool) -> Cow<'_, [u8]> {
     match (is_dir, path.is_root()) {
         (false, _) => path.as_bytes().into(),
@@ -310,7 +300,7 @@ fn member_name(path: &ImagePath, is_dir: bool) -> Cow<'_, [u8]> {
     }
 }
 
-/// Returns the data runs of a file with holes; `None` if it has none, or is too short for a map.
+/// `None` if the file has no holes, or is too short for a map.
 fn data_runs(volume: &dyn Volume, id: InodeId, len: u64) -> Result<Option<Vec<Range<u64>>>> {
     if len < SPARSE_LEN_MIN {
         return Ok(None);

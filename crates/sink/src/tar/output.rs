@@ -23,7 +23,6 @@ const WAITING_MAX: usize = 4;
 /// Record of GNU tar: the archive's length is a multiple of it.
 const RECORD_LEN: u64 = 10_240;
 
-/// A part of the archive.
 #[derive(Default)]
 pub(super) struct Chunk {
     gathered: Vec<u8>,
@@ -68,41 +67,35 @@ impl Chunk {
     }
 }
 
-/// Destination of chunks.
 enum Target<'a> {
-    /// Written at once.
     Out(&'a mut dyn Write),
-    /// Sent to the writing thread, which returns them for reuse.
+    /// The writing thread returns chunks for reuse.
     Writer(SyncSender<Chunk>, Receiver<Chunk>),
-    /// Written at their position in a file beyond its end: skipped ranges are zeros.
+    /// Written beyond the end of a file: skipped ranges are zeros.
     Place(&'a File, u64),
 }
 
-/// An archive being written.
 pub(super) struct Output<'a> {
     target: Target<'a>,
     chunk: Chunk,
-    /// Length so far, including the current chunk.
+    /// Includes the current chunk.
     len: u64,
 }
 
 impl<'a> Output<'a> {
-    /// Creates an output that writes on the same thread.
     pub(super) fn new(out: &'a mut dyn Write) -> Self {
         Output { target: Target::Out(out), chunk: Chunk::default(), len: 0 }
     }
 
-    /// Creates an output that starts at offset `at` of a file, which must not be longer.
+    /// The file must end at `at`.
     pub(super) fn at(out: &'a File, at: u64) -> Self {
         Output { target: Target::Place(out, at), chunk: Chunk::default(), len: 0 }
     }
 
-    /// Returns the length so far.
     pub(super) fn len(&self) -> u64 {
         self.len
     }
 
-    /// Appends the bytes that `fill` adds.
     pub(super) fn gather(&mut self, fill: impl FnOnce(&mut Vec<u8>)) -> Result<()> {
         let gathered = &mut self.chunk.gathered;
         let start = gathered.len();
@@ -115,7 +108,6 @@ impl<'a> Output<'a> {
         self.added(end - start)
     }
 
-    /// Appends bytes.
     pub(super) fn write(&mut self, bytes: &SharedBytes) -> Result<()> {
         if bytes.len() < DIRECT_LEN_MIN {
             return self.gather(|gathered| gathered.extend_from_slice(bytes));
@@ -131,7 +123,7 @@ impl<'a> Output<'a> {
         if is_full { self.flush() } else { Ok(()) }
     }
 
-    /// Appends zeros; in a file, which other threads may fill, these are a hole.
+    /// A hole in a file, which other threads may fill.
     pub(super) fn zeros(&mut self, mut count: u64) -> Result<()> {
         if matches!(self.target, Target::Place(..)) {
             self.flush()?;
@@ -149,7 +141,7 @@ impl<'a> Output<'a> {
         Ok(())
     }
 
-    /// Ends the archive: two blocks of zeros, then up to a whole record. Returns its length.
+    /// Two blocks of zeros, then up to a whole record. Returns the archive's length.
     pub(super) fn finish(mut self) -> Result<u64> {
         self.zeros(2 * super::header::BLOCK_LEN as u64)?;
         self.zeros(self.len.next_multiple_of(RECORD_LEN) - self.len)?;
@@ -183,9 +175,7 @@ impl<'a> Output<'a> {
     }
 }
 
-/// Composes an archive on a separate thread, and writes it on this one.
-///
-/// Errors: `Io` if `out` fails; errors of `compose`.
+/// Composes on a separate thread, and writes on this one.
 pub(super) fn compose_aside<R: Send>(
     out: &mut dyn Write,
     compose: impl FnOnce(Output<'_>) -> Result<R> + Send,
@@ -214,12 +204,10 @@ pub(super) fn compose_aside<R: Send>(
     })
 }
 
-/// Writes all of `bytes` at offset `at` of a file.
 pub(super) fn write_at(out: &File, at: u64, bytes: &[u8]) -> Result<()> {
     out.write_all_at(bytes, at).or_io(|| "cannot write the archive")
 }
 
-/// Flushes buffers of `out`.
 pub(super) fn flush(out: &mut dyn Write) -> Result<()> {
     out.flush().or_io(|| "cannot write the archive")
 }

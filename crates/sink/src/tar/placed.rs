@@ -15,7 +15,7 @@ use std::io::{Seek, SeekFrom};
 use std::ops::Range;
 use std::sync::OnceLock;
 
-/// Returns the current position of a file that supports positioned writes and ends there.
+/// `None` unless the file supports positioned writes and ends at its current position.
 pub(super) fn room_behind(mut out: &File) -> Option<u64> {
     let stat = rustix::fs::fstat(out).ok()?;
     let appends = rustix::fs::fcntl_getfl(out).ok()?.contains(OFlags::APPEND);
@@ -26,7 +26,6 @@ pub(super) fn room_behind(mut out: &File) -> Option<u64> {
     u64::try_from(stat.st_size).ok().filter(|&len| len <= start).map(|_| start)
 }
 
-/// Writes an archive at offset `start` of `out`, where the file ends.
 pub(super) fn write(writing: &Writing<'_>, mut out: &File, start: u64) -> Result<TarReport> {
     let (places, ready) = (OnceLock::new(), Ready::default());
     let lay_out = |opener: Opener<'_>| {
@@ -52,10 +51,9 @@ pub(super) fn write(writing: &Writing<'_>, mut out: &File, start: u64) -> Result
     ended.or_io(|| "cannot write the archive").map(|_| report)
 }
 
-/// Position of a file's contents in the archive.
 struct Place {
     start: u64,
-    /// Stored ranges of the file, if not all; each with the number of stored bytes before it.
+    /// Stored ranges, if not all; each with the number of stored bytes before it.
     runs: Option<Vec<(Range<u64>, u64)>>,
 }
 
@@ -73,7 +71,7 @@ impl Place {
         Place { start, runs: runs.map(with_sums) }
     }
 
-    /// Returns the position of the bytes from `offset` on, if `len` of them are stored.
+    /// `None` unless all `len` bytes from `offset` on are stored.
     fn of(&self, offset: u64, len: u64) -> Option<u64> {
         let Some(runs) = &self.runs else { return self.start.checked_add(offset) };
         let index = runs.partition_point(|(run, _)| run.end <= offset);
@@ -83,7 +81,7 @@ impl Place {
 }
 
 impl Archive<'_, '_> {
-    /// Writes all headers; returns the position of each file's contents.
+    /// Returns the position of each file's contents.
     fn lay_out(&mut self, start: u64, writing: &Writing<'_>) -> Result<Vec<Place>> {
         let mut places = Vec::new();
         loop {
@@ -103,7 +101,6 @@ impl Archive<'_, '_> {
     }
 }
 
-/// Writes the pieces that one thread decodes.
 struct Worker<'a> {
     writing: &'a Writing<'a>,
     out: &'a File,

@@ -11,11 +11,10 @@ use rustix::fs::{Mode, OFlags, openat};
 use rustix::io::Errno;
 use std::fs::File;
 
-/// Flags for opening directories of the target.
 pub(super) const OPEN_DIR: OFlags =
     OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 
-/// Directories that one worker has open; the least recently used is closed first.
+/// The least recently used directory is closed first.
 pub(super) struct Dirs<'a> {
     tree: &'a Tree,
     root: &'a File,
@@ -32,18 +31,15 @@ struct Row {
 }
 
 impl<'a> Dirs<'a> {
-    /// Creates the set with the target's own directory, which stays open, and at most `capacity`
-    /// others (at least one).
+    /// `root` stays open, besides at most `capacity` others (at least one).
     pub(super) fn new(tree: &'a Tree, root: &'a File, capacity: usize) -> Self {
         Dirs { tree, root, capacity: capacity.max(1), nodes: Vec::new(), rows: Vec::new(), clock: 0, last: 0 }
     }
 
-    /// Returns the directory of a node. Errors: `Io`, naming the directory that cannot be opened.
     pub(super) fn get(&mut self, dir: NodeId) -> Result<BorrowedFd<'_>> {
         self.file(dir).map(AsFd::as_fd)
     }
 
-    /// Returns the directory of a node as a `File`.
     pub(super) fn file(&mut self, dir: NodeId) -> Result<&File> {
         if dir == NodeId::ROOT {
             return Ok(self.root);
@@ -60,7 +56,6 @@ impl<'a> Dirs<'a> {
         Ok(&row.fd)
     }
 
-    /// Opens every directory between the nearest open one and `dir`.
     fn open_chain(&mut self, dir: NodeId) -> Result<usize> {
         let mut closed = vec![dir];
         let mut at = self.tree.node(dir).parent();
@@ -97,7 +92,6 @@ impl<'a> Dirs<'a> {
         error
     }
 
-    /// Adds a directory that was just opened or created.
     pub(super) fn keep(&mut self, node: NodeId, fd: File) -> usize {
         self.clock += 1;
         let row = Row { fd, used: self.clock };

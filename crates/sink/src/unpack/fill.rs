@@ -20,19 +20,14 @@ use std::fs::File;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Not created yet.
 const MISSING: u8 = 0;
-/// Created, but incomplete.
 const PARTIAL: u8 = 1;
-/// Complete.
 const DONE: u8 = 2;
 /// Failed and removed.
 const FAILED: u8 = 3;
 
-/// Permissions of a file while it is being filled.
 const PARTIAL_MODE: u16 = 0o600;
 
-/// All files to be filled, shared by the workers.
 pub(super) struct Filling<'a> {
     maker: &'a Maker<'a>,
     files: &'a [WalkEntry<'a>],
@@ -45,18 +40,17 @@ pub(super) struct Filling<'a> {
     open_max: usize,
 }
 
-/// Files with missing pieces.
 #[derive(Default)]
 struct Partial {
     open: HashMap<usize, Arc<File>>,
-    /// In the order they were opened; may include complete ones.
+    /// Queue in the order opened; may include complete files.
     queue: VecDeque<usize>,
     /// Device and inode of files closed because too many were open.
     closed: HashMap<usize, (u64, u64)>,
 }
 
 impl<'a> Filling<'a> {
-    /// Creates the state; `open_max` is the most open files, at least one.
+    /// `open_max`: most open files, at least one.
     pub(super) fn new(
         maker: &'a Maker<'a>,
         files: &'a [WalkEntry<'a>],
@@ -76,17 +70,19 @@ impl<'a> Filling<'a> {
         }
     }
 
-    /// Sets the number of bytes that arrive as pieces. Called before the first piece of the file.
+    /// Must precede the first piece of the file.
     pub(super) fn expect(&self, file: usize, data_len: u64) {
         if let Some(remaining) = self.remaining.get(file) {
             remaining.store(data_len, Ordering::Relaxed);
         }
     }
 
-    /// Writes one piece of a file. Pieces do not overlap.
+    /// Pieces do not overlap.
     pub(super) fn piece(&self, dirs: &mut Dirs<'_>, file: usize, offset: u64, bytes: &[u8]) -> Result<()> {
         let (Some(entry), Some(remaining)) = (self.files.get(file), self.remaining.get(file)) else {
-            return Err(Error::failed(format!("contents of a file that was not asked for (index {file})")));
+            return Err(Error::failed(format!(
+                "internal: contents of a file that was not requested (index {file})"
+            )));
         };
         let NodeKind::File { len, .. } = self.maker.tree.node(entry.node).kind else {
             return Err(Error::failed(format!("{:?} has contents but is no file", self.maker.path(entry))));
@@ -116,7 +112,6 @@ impl<'a> Filling<'a> {
         Ok(())
     }
 
-    /// Creates a file that consists of one piece.
     fn whole(
         &self,
         dirs: &mut Dirs<'_>,
@@ -150,8 +145,7 @@ impl<'a> Filling<'a> {
         self.partial.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns the file open for writing: as another worker left it, reopened, or created. `None`
-    /// if it has failed.
+    /// The file may be open, closed by another worker, or new. `None` if it has failed.
     fn open_partial(
         &self,
         dirs: &mut Dirs<'_>,
@@ -183,7 +177,7 @@ impl<'a> Filling<'a> {
         Ok(Some(fd))
     }
 
-    /// Closes the file that has been open longest, if the limit is reached.
+    /// Closes the file that was opened first.
     fn make_room(&self, partial: &mut Partial) -> Result<()> {
         while partial.open.len() >= self.open_max {
             let Some(oldest) = partial.queue.pop_front() else { return Ok(()) };
@@ -200,7 +194,7 @@ impl<'a> Filling<'a> {
         Ok(())
     }
 
-    /// Reopens a file, and verifies that it is the one that was created.
+    /// Verifies that the file is the one that was created.
     fn reopen(&self, dir: BorrowedFd<'_>, entry: &WalkEntry<'_>, identity: (u64, u64)) -> Result<File> {
         let flags = OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
         let fd = rustix::fs::openat(dir, entry.name, flags, Mode::empty());
@@ -213,7 +207,6 @@ impl<'a> Filling<'a> {
         Ok(fd.into())
     }
 
-    /// Adds the path of a file to an error.
     pub(super) fn name(&self, file: usize, error: Error) -> Error {
         match self.files.get(file) {
             Some(entry) => error.at(format!("{:?}", self.maker.path(entry))),
@@ -221,7 +214,7 @@ impl<'a> Filling<'a> {
         }
     }
 
-    /// Skips a file: its partial contents are removed, and further pieces ignored.
+    /// Removes the partial contents; further pieces are ignored.
     pub(super) fn fail(&self, dirs: &mut Dirs<'_>, file: usize, error: Error) -> Result<()> {
         let Some(state) = self.states.get(file) else { return Err(error) };
         // Files with several pieces are created only under this lock, so none is created after it
@@ -245,17 +238,14 @@ impl<'a> Filling<'a> {
             .map_err(|errno| self.maker.cannot("remove incomplete", entry, errno))
     }
 
-    /// Removes every incomplete file.
     pub(super) fn discard_partial(&self, dirs: &mut Dirs<'_>) -> Result<()> {
         self.with_state(PARTIAL).into_iter().try_for_each(|file| self.remove(dirs, file))
     }
 
-    /// Returns the files without any piece so far that have not failed.
     pub(super) fn missing(&self) -> Vec<usize> {
         self.with_state(MISSING)
     }
 
-    /// Returns the files that failed.
     pub(super) fn failed(&self) -> Vec<usize> {
         self.with_state(FAILED)
     }
@@ -265,7 +255,6 @@ impl<'a> Filling<'a> {
         states.filter(|(_, state)| state.load(Ordering::Acquire) == wanted).map(|(file, _)| file).collect()
     }
 
-    /// Creates a file that is one hole.
     pub(super) fn hole(&self, dirs: &mut Dirs<'_>, file: usize) -> Result<()> {
         let (Some(entry), Some(remaining)) = (self.files.get(file), self.remaining.get(file)) else {
             return Ok(());
@@ -284,7 +273,7 @@ impl<'a> Filling<'a> {
     }
 }
 
-/// Returns true if all bytes are zero; tests the first few before the rest.
+/// Tests the first few bytes before the rest, for speed.
 fn is_zero(bytes: &[u8]) -> bool {
     let (head, rest) = bytes.split_at(bytes.len().min(16));
     head.iter().all(|&byte| byte == 0)

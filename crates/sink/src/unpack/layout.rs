@@ -5,24 +5,21 @@ use crate::select::{SelectedEntries, WalkEntry, walk};
 use packfs_core::{NodeId, NodeKind, Result, Tree};
 use std::collections::HashMap;
 
-/// Names to be created.
 pub(super) struct Layout<'t> {
-    /// Directories, parents before their children, without the root.
+    /// Parents before their children, without the root.
     pub dirs: Vec<WalkEntry<'t>>,
-    /// Regular files of at least one byte, one name each.
+    /// Files of at least one byte, one name each.
     pub files: Vec<WalkEntry<'t>>,
     /// Nodes without contents: empty files, symlinks, devices, FIFOs, sockets.
     pub bare: Vec<WalkEntry<'t>>,
-    /// Hard links: the new name and the first one.
+    /// The new name and the first one.
     pub links: Vec<(WalkEntry<'t>, WalkEntry<'t>)>,
-    /// Names skipped because existing files are kept.
     pub skipped: u64,
-    /// Sum of the lengths of `files`.
     pub bytes: u64,
 }
 
 impl<'t> Layout<'t> {
-    /// Sorts the selected entries; `conflicts` checks a target that is not empty.
+    /// `conflicts` checks a target that is not empty.
     pub(super) fn new(
         tree: &'t Tree,
         chosen: &SelectedEntries,

@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 
 /// Examples kept of each kind.
 const EXAMPLES_MAX: usize = 3;
-/// Failures that are told by name, the one that becomes the result included.
+/// Most failures reported by name, including the one that becomes the result.
 const FAILURES_TOLD: u64 = 16;
 
 /// Kind of a loss.
@@ -92,14 +92,13 @@ impl fmt::Display for NotRestored {
     }
 }
 
-/// Losses collected by all threads.
 #[derive(Default)]
 pub(super) struct Losses {
     rows: Mutex<Vec<NotRestored>>,
 }
 
 impl Losses {
-    /// Adds a loss; `path` and `why` are evaluated only for examples.
+    /// `path` and `why` are evaluated only for examples.
     pub(super) fn add(&self, kind: LossKind, path: impl FnOnce() -> ImagePath, why: impl fmt::Display) {
         let mut rows = self.rows.lock().unwrap_or_else(PoisonError::into_inner);
         let row = match rows.iter().position(|row| row.kind == kind) {
@@ -115,7 +114,7 @@ impl Losses {
         }
     }
 
-    /// Returns all losses in the order of [`LossKind`], examples by path.
+    /// Rows in the order of [`LossKind`], examples by path.
     pub(super) fn into_rows(self) -> Vec<NotRestored> {
         let mut rows = self.rows.into_inner().unwrap_or_else(PoisonError::into_inner);
         rows.sort_by_key(|row| LossKind::ALL.iter().position(|&kind| kind == row.kind));
@@ -126,14 +125,13 @@ impl Losses {
     }
 }
 
-/// Files with unreadable contents, and names that cannot be linked: skipped, reported and counted.
 #[derive(Default)]
 pub(super) struct Failures {
     found: Mutex<Option<(Error, u64)>>,
 }
 
 impl Failures {
-    /// Adds a failure. The first is kept as the result, some others are warnings: each once.
+    /// The first failure becomes the result, some others are warnings: each once.
     pub(super) fn add(&self, error: Error, progress: &dyn Progress) {
         let mut found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
         match &mut *found {
@@ -147,7 +145,7 @@ impl Failures {
         }
     }
 
-    /// Returns the first error with the number of failures, and of those that were not named.
+    /// The first error, with the number of failures and of those that were not reported.
     pub(super) fn into_result(self) -> Result<()> {
         let found = self.found.into_inner().unwrap_or_else(PoisonError::into_inner);
         match found {

@@ -19,7 +19,6 @@ use std::sync::{PoisonError, RwLock};
 const MAKE_FILE: OFlags =
     OFlags::WRONLY.union(OFlags::CREATE).union(OFlags::EXCL).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 
-/// Inputs for creating names, shared by all workers.
 pub(super) struct Maker<'a> {
     pub tree: &'a Tree,
     pub restore: &'a Restore<'a>,
@@ -37,7 +36,7 @@ pub(super) struct Maker<'a> {
 pub(super) struct RemovalLock(Option<RwLock<()>>);
 
 impl RemovalLock {
-    /// Creates the lock; it is active if any library is preloaded.
+    /// Active if any library is preloaded.
     pub(super) fn new() -> RemovalLock {
         RemovalLock(std::env::var_os("LD_PRELOAD").map(|_| RwLock::default()))
     }
@@ -54,7 +53,6 @@ impl RemovalLock {
 }
 
 impl Maker<'_> {
-    /// Returns the path of a name, for messages.
     pub(super) fn path(&self, entry: &WalkEntry<'_>) -> ImagePath {
         let mut path = if entry.dir == NodeId::ROOT { ImagePath::root() } else { self.tree.path(entry.dir) };
         if let Ok(name) = Name::new(entry.name) {
@@ -73,7 +71,7 @@ impl Maker<'_> {
         }
     }
 
-    /// Creates a name; if it exists and the policy replaces it, removes it and tries once more.
+    /// Removes an existing name once if the policy replaces it.
     fn make<T>(
         &self,
         dir: BorrowedFd<'_>,
@@ -89,12 +87,11 @@ impl Maker<'_> {
         }
     }
 
-    /// Removes a name other than a directory's.
+    /// Not for directories.
     pub(super) fn remove(&self, dir: BorrowedFd<'_>, name: &[u8]) -> Result<(), Errno> {
         self.turns.remove(|| rustix::fs::unlinkat(dir, name, AtFlags::empty()))
     }
 
-    /// Creates a new directory.
     pub(super) fn directory(&self, dirs: &mut Dirs<'_>, entry: &WalkEntry<'_>) -> Result<()> {
         let dir = dirs.get(entry.dir)?;
         let mode = mode_bits(self.restore.mode_to_make_dir(self.tree.node(entry.node)));
@@ -102,7 +99,6 @@ impl Maker<'_> {
             .map_err(|errno| self.cannot("create directory", entry, errno))
     }
 
-    /// Makes an existing directory accessible until it gets its final permissions.
     pub(super) fn enter_found_dir(&self, dirs: &mut Dirs<'_>, entry: &WalkEntry<'_>) -> Result<()> {
         super::restore::open_up_dir(dirs.get(entry.dir)?, entry.name, |mode| {
             self.restore.locks_out_mode(mode)
@@ -110,15 +106,14 @@ impl Maker<'_> {
         .map_err(|errno| self.cannot("open directory", entry, errno))
     }
 
-    /// Creates an empty file and leaves it open; `mode` is reduced by the umask.
+    /// `mode` is reduced by the umask.
     pub(super) fn file(&self, dir: BorrowedFd<'_>, entry: &WalkEntry<'_>, mode: u16) -> Result<File> {
         self.make(dir, entry.name, || rustix::fs::openat(dir, entry.name, MAKE_FILE, mode_bits(mode)))
             .map(File::from)
             .map_err(|errno| self.cannot("create file", entry, errno))
     }
 
-    /// Creates and finishes a node without contents. Returns false if it could not be created,
-    /// which is then counted.
+    /// Returns false if the node could not be created, which is then counted.
     pub(super) fn bare(&self, dirs: &mut Dirs<'_>, entry: &WalkEntry<'_>) -> Result<bool> {
         let node = self.tree.node(entry.node);
         let dir = dirs.get(entry.dir)?;
@@ -179,8 +174,8 @@ impl Maker<'_> {
         }
     }
 
-    /// Adds a name to a node. Returns the error if that cannot be for this name alone: the node has
-    /// as many as it can, they are on other filesystems, or this one has no hard links.
+    /// Returns the error of a failure for this name alone: too many links, names on different
+    /// filesystems, or a filesystem without hard links.
     pub(super) fn link(
         &self,
         from: &mut Dirs<'_>,
@@ -205,7 +200,6 @@ impl Maker<'_> {
         rustix::fs::ftruncate(fd, len).map_err(|errno| self.cannot("set the length of", entry, errno))
     }
 
-    /// Writes all of `bytes` at `offset`.
     pub(super) fn write(
         &self,
         fd: BorrowedFd<'_>,
@@ -227,7 +221,6 @@ impl Maker<'_> {
         Ok(())
     }
 
-    /// Sets a directory's final owner, attributes, permissions and time.
     pub(super) fn finish_dir(
         &self,
         dirs: &mut Dirs<'_>,

@@ -91,7 +91,6 @@ pub fn unpack(
     report.finish(losses.into_rows(), options.strict)
 }
 
-/// State of an extraction.
 struct Unpacking<'a> {
     engine: &'a Arc<ReadEngine>,
     loaded: &'a LoadedVolume,
@@ -105,7 +104,7 @@ struct Unpacking<'a> {
     progress: &'a dyn Progress,
     descriptors: usize,
     failures: Failures,
-    /// Nodes that could not be created: no hard link must be made to whatever has their name.
+    /// No hard link must be made to a file that happens to have the name.
     absent: Mutex<HashSet<NodeId>>,
 }
 
@@ -140,8 +139,7 @@ impl Unpacking<'_> {
         Ok(())
     }
 
-    /// Creates directories and their contents except hard links. Returns the number of nodes
-    /// without contents that could not be created.
+    /// Returns the number of nodes without contents that could not be created.
     fn make_and_fill(&self) -> Result<u64> {
         let (jobs, ready) = (self.engine.jobs(), Ready::default());
         let make = |opener: Opener<'_>, jobs| {
@@ -163,7 +161,7 @@ impl Unpacking<'_> {
         })
     }
 
-    /// Creates nodes without contents; returns the number that failed.
+    /// Returns the number of failures.
     fn make_bare(&self, jobs: usize) -> Result<u64> {
         parallel::count(&self.layout.bare, jobs, |share| {
             let mut dirs = self.dirs();
@@ -180,7 +178,7 @@ impl Unpacking<'_> {
         })
     }
 
-    /// Fills all files once directories are `ready`. Incomplete files are removed in any case.
+    /// Waits until directories are `ready`. Incomplete files are removed in any case.
     fn fill_files(&self, ready: &Ready) -> Result<()> {
         let files = &self.layout.files;
         let filling = Filling::new(self.maker, files, self.progress, &self.failures, self.descriptors);
@@ -195,7 +193,7 @@ impl Unpacking<'_> {
         Ok(())
     }
 
-    /// Creates the files without any piece, because each is one hole.
+    /// Files without any piece are one hole each.
     fn make_holes(&self, filling: &Filling<'_>) -> Result<()> {
         let holes = filling.missing();
         parallel::count(&holes, self.engine.jobs(), |share| {
@@ -217,8 +215,7 @@ impl Unpacking<'_> {
         Wanted { id: self.loaded.inodes[entry.node.index()], len }
     }
 
-    /// Creates hard links; returns the number that failed: the first name is missing, or
-    /// cannot have this one.
+    /// Returns the number of failures: the first name is missing, or the node cannot have another.
     fn make_links(&self) -> Result<u64> {
         let (mut from, mut to) = (self.dirs(), self.dirs());
         let mut not_created = 0;
@@ -242,8 +239,7 @@ impl Unpacking<'_> {
         self.absent.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Sets the final metadata of directories: children before parents if those could become
-    /// inaccessible.
+    /// Children precede parents if those could become inaccessible.
     fn finish_directories(&self) -> Result<()> {
         let kept = |entry: &&WalkEntry<'_>| {
             self.options.existing != Existing::Skip || !self.found.contains(&entry.node)
@@ -279,7 +275,6 @@ impl Unpacking<'_> {
     }
 }
 
-/// Receives the pieces of one decoding thread.
 struct Worker<'a> {
     filling: &'a Filling<'a>,
     dirs: Dirs<'a>,

@@ -1,5 +1,3 @@
-//! Options of unpacking.
-
 use crate::select::Pattern;
 
 /// Treatment of existing files in the target.

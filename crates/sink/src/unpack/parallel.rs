@@ -8,7 +8,6 @@ const TAKEN_AT_ONCE: usize = 64;
 /// Fewer items than this are not worth a thread.
 const ITEMS_MIN: usize = 256;
 
-/// One thread's access to the shared items.
 pub(super) struct Share<'a, T> {
     items: &'a [T],
     next: &'a AtomicUsize,
@@ -16,7 +15,6 @@ pub(super) struct Share<'a, T> {
 }
 
 impl<'a, T> Share<'a, T> {
-    /// Returns the next item that no other thread has taken.
     pub(super) fn next(&mut self) -> Option<&'a T> {
         if let Some(item) = self.taken.next() {
             return Some(item);
@@ -28,9 +26,8 @@ impl<'a, T> Share<'a, T> {
     }
 }
 
-/// Runs `work` on up to `jobs` threads until all items are taken; returns the sum of its results.
-///
-/// After an error the other threads stop at their next item.
+/// Returns the sum of the results of `work`. After an error the other threads stop at their next
+/// item.
 pub(super) fn count<T: Sync>(
     items: &[T],
     jobs: usize,
@@ -58,8 +55,7 @@ pub(super) fn count<T: Sync>(
     })
 }
 
-/// Returns the number of descriptors that each of `jobs` workers may keep open within this
-/// process's limit.
+/// Bounded by this process's limit of open descriptors.
 pub(super) fn descriptors_a_worker(jobs: usize) -> usize {
     const ASSUMED_LIMIT: u64 = 256;
     let limit =

@@ -1,5 +1,3 @@
-//! Result of unpacking.
-
 use super::layout::Layout;
 use super::losses::NotRestored;
 use packfs_core::{Error, NodeKind, Result, Tree};
@@ -31,7 +29,6 @@ pub struct UnpackReport {
 }
 
 impl UnpackReport {
-    /// Counts the nodes that will be created.
     pub(super) fn of(tree: &Tree, layout: &Layout<'_>) -> Self {
         let mut report = UnpackReport {
             files: layout.files.len() as u64,
@@ -51,7 +48,7 @@ impl UnpackReport {
         report
     }
 
-    /// Adds losses; `strict` turns them into an error.
+    /// `strict` turns losses into an error.
     pub(super) fn finish(mut self, not_restored: Vec<NotRestored>, strict: bool) -> Result<Self> {
         if let (true, [first, ..]) = (strict, &not_restored[..]) {
             let mut error = Error::failed(first);

@@ -24,7 +24,6 @@ const OWNER_ACCESS: u16 = 0o600;
 /// Flags for a descriptor to any type of file, without opening it or following a link.
 const HOLD: OFlags = OFlags::PATH.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 
-/// Restores metadata; shared by all workers.
 pub(super) struct Restore<'a> {
     tree: &'a Tree,
     losses: &'a Losses,
@@ -42,7 +41,6 @@ pub(super) struct Restore<'a> {
     careful: bool,
 }
 
-/// Attributes with which a file was created, as far as known.
 #[derive(Clone, Copy)]
 pub(super) struct CreatedWith {
     /// Permissions requested at creation; `None` if created otherwise.
@@ -50,8 +48,7 @@ pub(super) struct CreatedWith {
 }
 
 impl<'a> Restore<'a> {
-    /// Creates the state. Attributes inherited from the target's directory (a group, default
-    /// permissions) are reset.
+    /// Attributes inherited from the target's directory (a group, default permissions) are reset.
     pub(super) fn new(tree: &'a Tree, losses: &'a Losses, options: &UnpackOptions, target: &Target) -> Self {
         let own =
             Owner { uid: rustix::process::geteuid().as_raw(), gid: rustix::process::getegid().as_raw() };
@@ -79,12 +76,11 @@ impl<'a> Restore<'a> {
         self.tree.path(id)
     }
 
-    /// Returns true if the image's owners are restored.
     fn restores_owner(&self) -> bool {
         self.owner == OwnerPolicy::Image || self.owner == OwnerPolicy::Auto && self.is_root
     }
 
-    /// Returns the owner to set, unless the file has it already.
+    /// `None` if the file has the owner already.
     fn owner_to_set(&self, node: &Node) -> Option<Owner> {
         let wanted = if self.restores_owner() { node.meta.owner } else { return None };
         // fakeroot reports unknown files as root's, until it sees an attribute; then the true owner
@@ -93,9 +89,8 @@ impl<'a> Restore<'a> {
         (self.owner_unsure || heard_of || wanted != self.own).then_some(wanted)
     }
 
-    /// Returns the final permissions for a file owned by `owner`. Set-id bits are kept only for
-    /// their intended owner, and only if owners are restored. A directory's bits only pass on its
-    /// group.
+    /// Set-id bits are kept only for their intended owner, and only if owners are restored. A
+    /// directory's bits only pass on its group.
     fn final_mode(&self, node: &Node, owner: Owner) -> u16 {
         let mut mode = node.meta.mode & 0o7777;
         let trusted = self.restores_owner() || node.is_dir();
@@ -108,31 +103,27 @@ impl<'a> Restore<'a> {
         mode
     }
 
-    /// Returns the permissions for creating a file that is finished at once. Its owner may read and
-    /// write it until then, for `user.` attributes, and because fakeroot only sees changes of
-    /// permissions, and keeps it accessible to its pretended root.
+    /// Permissions for a file that is finished at once. Its owner may read and write it until then,
+    /// for `user.` attributes, and because fakeroot only sees changes of permissions, and keeps it
+    /// accessible to its pretended root.
     pub(super) fn mode_to_make(&self, node: &Node) -> u16 {
         node.meta.mode & PERMISSIONS | OWNER_ACCESS
     }
 
-    /// Returns the permissions for creating a directory: accessible to this process, and not
-    /// writable by others.
+    /// Accessible to this process, and not writable by others.
     pub(super) fn mode_to_make_dir(&self, node: &Node) -> u16 {
         let mode = node.meta.mode & PERMISSIONS;
         if mode & 0o722 == 0o700 { mode } else { 0o700 }
     }
 
-    /// Returns true if a directory's final permissions would lock out this process.
     pub(super) fn locks_out(&self, node: &Node) -> bool {
         !self.is_root && node.meta.mode & 0o700 != 0o700
     }
 
-    /// Returns true if the permissions found on a directory lock out this process.
     pub(super) fn locks_out_mode(&self, st_mode: u32) -> bool {
         !self.is_root && st_mode & 0o700 != 0o700
     }
 
-    /// Restores everything through an open file or directory.
     pub(super) fn finish_fd(&self, fd: &File, id: NodeId, made: CreatedWith) {
         let node = self.tree.node(id);
         let owner = self.set_owner(id, node, |uid, gid| sys::fchown(fd, uid, gid));
@@ -153,8 +144,7 @@ impl<'a> Restore<'a> {
         }
     }
 
-    /// Restores everything by name, of nodes that must not or cannot be opened, without following
-    /// links.
+    /// Handles nodes that must not or cannot be opened; does not follow links.
     pub(super) fn finish_at(&self, dir: BorrowedFd<'_>, name: &[u8], id: NodeId, made: CreatedWith) {
         if !self.careful {
             return self.finish_path(dir, name, AtFlags::SYMLINK_NOFOLLOW, id, made, |uid, gid| {
@@ -179,8 +169,7 @@ impl<'a> Restore<'a> {
         }
     }
 
-    /// Restores everything by path. `flags` control following a link at the end of `name`: only our
-    /// own in `/proc` is followed.
+    /// `flags` control following a link at the end of `name`: only our own in `/proc` is followed.
     fn finish_path(
         &self,
         dir: BorrowedFd<'_>,
@@ -209,7 +198,7 @@ impl<'a> Restore<'a> {
         }
     }
 
-    /// Returns true if a directory needs more than owner and time, so that it must be opened.
+    /// True if more than owner and time is set.
     pub(super) fn needs_open_dir(&self, id: NodeId, made: CreatedWith) -> bool {
         let node = self.tree.node(id);
         let owner = if self.restores_owner() { node.meta.owner } else { self.own };
@@ -218,7 +207,7 @@ impl<'a> Restore<'a> {
             || self.differs(self.final_mode(node, owner), made)
     }
 
-    /// Sets the owner and returns the file's current one.
+    /// Returns the file's current owner.
     fn set_owner(
         &self,
         id: NodeId,
@@ -247,7 +236,7 @@ impl<'a> Restore<'a> {
         }
     }
 
-    /// Returns the permissions to set, unless the file was created with them.
+    /// `None` if the file was created with the permissions.
     fn mode_to_set(&self, id: NodeId, node: &Node, owner: Owner, made: CreatedWith) -> Option<u16> {
         let mode = self.final_mode(node, owner);
         if mode != node.meta.mode & 0o7777 {
@@ -283,13 +272,13 @@ impl<'a> Restore<'a> {
     }
 }
 
-/// Returns times for a file: images store no access time, so it is set to the modification time.
+/// Images store no access time, so it is set to the modification time.
 fn timestamps(time: Timestamp) -> Timestamps {
     let time = Timespec { tv_sec: time.seconds, tv_nsec: time.nanos.into() };
     Timestamps { last_access: time, last_modification: time }
 }
 
-/// Makes a directory accessible to its owner, but never a file or link that replaced it.
+/// Never affects a file or link that replaced the directory.
 pub(super) fn open_up_dir(
     dir: BorrowedFd<'_>,
     name: &[u8],
@@ -305,13 +294,12 @@ pub(super) fn open_up_dir(
     Ok(())
 }
 
-/// Returns the path by which the kernel opens a descriptor's file again, even a link itself.
+/// The kernel opens the descriptor's file again by this path, even a link itself.
 fn held_path(fd: BorrowedFd<'_>) -> String {
     format!("/proc/self/fd/{}", fd.as_raw_fd())
 }
 
-/// Sets an attribute of a node that must not be opened: no system call does that relative to a
-/// directory.
+/// The node must not be opened: no system call does that relative to a directory.
 fn set_xattr_at(
     dir: BorrowedFd<'_>,
     name: &[u8],
@@ -326,7 +314,7 @@ fn set_xattr_at(
     rustix::fs::lsetxattr(&path[..], xattr, value, XattrFlags::empty())
 }
 
-/// Changes permissions of a node other than a symlink, without following a link that replaced it.
+/// Not for symlinks; does not follow a link that replaced the node.
 fn chmod_at(dir: BorrowedFd<'_>, name: &[u8], flags: AtFlags, mode: u16) -> Result<(), Errno> {
     let mode = Mode::from_bits_truncate(u32::from(mode));
     if flags.is_empty() {
@@ -336,8 +324,7 @@ fn chmod_at(dir: BorrowedFd<'_>, name: &[u8], flags: AtFlags, mode: u16) -> Resu
     rustix::fs::chmod(held_path(fd.as_fd()), mode)
 }
 
-/// Returns the umask of this process, read without changing it: other threads may be creating
-/// files.
+/// Read without changing it: other threads may be creating files.
 fn umask() -> Option<u16> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("Umask:"))?;

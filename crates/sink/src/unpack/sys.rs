@@ -7,12 +7,11 @@ use std::fs::{File, Permissions};
 use std::io;
 use std::os::unix::fs::PermissionsExt;
 
-/// Changes the owner of an open file; `None` keeps an id.
+/// `None` keeps an id.
 pub(super) fn fchown(file: &File, uid: Option<Uid>, gid: Option<Gid>) -> Result<(), Errno> {
     std::os::unix::fs::fchown(file, uid.map(Uid::as_raw), gid.map(Gid::as_raw)).map_err(|e| errno(&e))
 }
 
-/// Changes the permissions of an open file.
 pub(super) fn fchmod(file: &File, mode: Mode) -> Result<(), Errno> {
     file.set_permissions(Permissions::from_mode(mode.bits())).map_err(|e| errno(&e))
 }

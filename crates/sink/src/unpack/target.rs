@@ -1,5 +1,3 @@
-//! The target's own directory, and its existing contents.
-
 use super::dirs::{Dirs, OPEN_DIR};
 use super::options::Existing;
 use super::sys::{fchmod, fchown};
@@ -11,12 +9,11 @@ use std::collections::HashSet;
 use std::fs::File;
 use std::path::Path;
 
-/// The target directory; everything else is reached from its descriptor.
+/// Everything else is reached from its descriptor.
 pub(super) struct Target {
     pub fd: File,
-    /// True if it is empty.
     pub fresh: bool,
-    /// True if it was owned by this process when it was opened or created. With `fakeroot
+    /// True if this process owned it when it was opened or created. With `fakeroot
     /// --unknown-is-real` created files are not.
     pub own: bool,
     /// True if unprivileged processes cannot change it: it is empty, ours, and closed to others.
@@ -24,9 +21,9 @@ pub(super) struct Target {
 }
 
 impl Target {
-    /// Creates or opens the directory. A symbolic link is not followed.
+    /// Does not follow a symbolic link.
     ///
-    /// Errors: `Io`; `Failed` if it has contents that `existing` refuses.
+    /// Errors: `Failed` if the directory has contents that `existing` refuses.
     pub(super) fn open(path: &Path, existing: Existing) -> Result<Self> {
         let made = match mkdirat(CWD, path, Mode::RWXU) {
             Ok(()) => true,
@@ -52,7 +49,6 @@ impl Target {
     }
 }
 
-/// Takes over an empty directory until it gets its final owner and permissions.
 fn close_to_others(dir: &File) -> Result<(), Errno> {
     let own = rustix::process::geteuid();
     if fstat(dir)?.st_uid != own.as_raw() {
@@ -70,12 +66,11 @@ fn is_empty(dir: &File) -> Result<bool, Errno> {
     Ok(true)
 }
 
-/// Finds conflicts in a target that is not empty, before anything is written.
+/// Runs before anything is written.
 pub(super) struct ConflictScan<'a> {
     tree: &'a Tree,
     existing: Existing,
     dirs: Dirs<'a>,
-    /// Directories of the image that exist already.
     pub found: HashSet<NodeId>,
 }
 
@@ -85,9 +80,9 @@ impl<'a> ConflictScan<'a> {
         ConflictScan { tree, existing, dirs: Dirs::new(tree, &target.fd, 64), found }
     }
 
-    /// Returns true if this entry is to be unpacked. Parents must be checked first.
+    /// Parents must be checked first.
     ///
-    /// Errors: `Failed` for a conflict with a file that must stay, `Io`.
+    /// Errors: `Failed` for a conflict with a file that must stay.
     pub(super) fn wants(&mut self, entry: &WalkEntry<'_>) -> Result<bool> {
         if !self.found.contains(&entry.dir) {
             return Ok(true);

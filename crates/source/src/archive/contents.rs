@@ -8,14 +8,13 @@ use std::os::unix::fs::FileExt;
 
 /// Alignment and least length of zeros that count as a hole: shorter files are not searched.
 const UNIT_LEN: u64 = 64 << 10;
-/// Bytes that are looked at first.
+/// Bytes that are examined first.
 const PROBE_LEN: usize = 512;
 /// Longest run of data that is found at once, in files of fewer runs than [`RUNS_MIN`].
 const RUN_LEN_MAX: u64 = 8 << 20;
 /// Fewest runs that a long file is searched in.
 const RUNS_MIN: u64 = 64;
 
-/// Positions of files' data.
 #[derive(Default)]
 pub(crate) struct Stored {
     rows: Vec<Row>,
@@ -25,23 +24,20 @@ pub(crate) struct Stored {
 struct Row {
     offset: u64,
     len: u64,
-    /// Index of its map, if it is sparse.
+    /// Index of its map, if sparse.
     map: Option<u32>,
 }
 
 impl Stored {
-    /// Returns the number of files.
     pub(crate) fn count(&self) -> usize {
         self.rows.len()
     }
 
-    /// Adds a file with `len` bytes at `offset`.
     pub(crate) fn add(&mut self, offset: u64, len: u64) -> ContentId {
         self.rows.push(Row { offset, len, map: None });
         ContentId(self.rows.len() as u64 - 1)
     }
 
-    /// Adds a file whose stored bytes start at `offset`.
     pub(crate) fn add_sparse(&mut self, offset: u64, map: SparseMap) -> ContentId {
         self.rows.push(Row { offset, len: map.len, map: Some(self.maps.len() as u32) });
         self.maps.push(map);
@@ -49,11 +45,10 @@ impl Stored {
     }
 }
 
-/// Contents of an archive's files.
 pub(crate) struct ArchiveContents {
-    /// The archive itself, if files are read in place: so many of them, the first ones.
+    /// The archive itself, if files are read in place, and the number of these files, which come
+    /// first.
     pub place: Option<(File, usize)>,
-    /// The file that the others were copied to.
     pub spool: Option<File>,
     pub name: String,
     pub stored: Stored,
@@ -65,7 +60,6 @@ impl ArchiveContents {
         Some((index, self.stored.rows.get(index)?))
     }
 
-    /// Returns the archive, if that holds the file with this number.
     fn archive(&self, index: usize) -> Option<&File> {
         self.place.as_ref().filter(|(_, rows)| index < *rows).map(|(file, _)| file)
     }
@@ -89,7 +83,6 @@ struct ArchiveReader<'a> {
     contents: &'a ArchiveContents,
     file: &'a File,
     row: &'a Row,
-    /// Run of data that was found last by reading.
     data: Range<u64>,
     unit: Vec<u8>,
 }
@@ -108,8 +101,7 @@ impl ArchiveReader<'_> {
         })
     }
 
-    /// Finds the next run of data by reading: units of zeros are holes. A long run ends early, so
-    /// that little is read before it is wanted.
+    /// Units of zeros are holes. A long run ends early, so that little is read before it is wanted.
     fn data_behind(&mut self, offset: u64) -> Result<Option<Range<u64>>> {
         let len = self.row.len;
         if len < UNIT_LEN {
@@ -131,7 +123,6 @@ impl ArchiveReader<'_> {
         Ok((start < len).then(|| self.data.clone()))
     }
 
-    /// Returns true if the unit around an offset is nothing but zeros.
     fn is_zero_at(&mut self, offset: u64) -> Result<bool> {
         let start = offset / UNIT_LEN * UNIT_LEN;
         let len = (self.row.len - start).min(UNIT_LEN) as usize;
@@ -151,7 +142,6 @@ impl ArchiveReader<'_> {
     }
 }
 
-/// Returns the end of the unit around an offset.
 fn behind_unit(offset: u64) -> u64 {
     (offset / UNIT_LEN + 1) * UNIT_LEN
 }

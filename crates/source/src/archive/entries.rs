@@ -1,4 +1,4 @@
-//! Checks of what members of every kind of archive hold.
+//! Checks of values common to members of every kind of archive.
 
 use super::input::Input;
 use packfs_core::{DeviceNumber, ImagePath, NodeKind, Result};
@@ -7,29 +7,25 @@ use packfs_core::{DeviceNumber, ImagePath, NodeKind, Result};
 pub(crate) const TARGET_LEN_MAX: usize = 65_535;
 
 impl Input<'_> {
-    /// Returns the path of a member.
-    ///
-    /// Errors: `Corrupt`, as all others here, naming the member by its position.
     pub(crate) fn path(&self, start: u64, path: &[u8]) -> Result<ImagePath> {
         ImagePath::parse(path).map_err(|error| self.fault(start, &error.to_string()))
     }
 
-    /// Returns a symbolic link.
     pub(crate) fn symlink(&self, start: u64, target: Vec<u8>) -> Result<NodeKind> {
         if target.is_empty() || target.len() > TARGET_LEN_MAX {
-            let what = format!("target of {} bytes: 1 to {TARGET_LEN_MAX} allowed", target.len());
-            return Err(self.fault(start, &what));
+            let fault = format!("target of {} bytes: 1 to {TARGET_LEN_MAX} allowed", target.len());
+            return Err(self.fault(start, &fault));
         }
         Ok(NodeKind::Symlink(target.into()))
     }
 
-    /// Returns the number of a device; Linux knows 12 bits and 20 bits.
+    /// Linux knows 12 and 20 bits.
     pub(crate) fn device(&self, start: u64, major: u64, minor: u64) -> Result<DeviceNumber> {
         let narrow = |number: u64| u32::try_from(number).unwrap_or(u32::MAX);
         let number = DeviceNumber { major: narrow(major), minor: narrow(minor) };
         if DeviceNumber::decode(number.encode()) != number {
-            let what = format!("device number {major}, {minor}: at most 4095, 1048575 allowed");
-            return Err(self.fault(start, &what));
+            let fault = format!("device number {major}, {minor}: at most 4095, 1048575 allowed");
+            return Err(self.fault(start, &fault));
         }
         Ok(number)
     }

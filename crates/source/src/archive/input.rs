@@ -18,9 +18,7 @@ const HEADERS_LEN: usize = 16 << 10;
 /// Most bytes after the end of an archive, which bounds the time to read them.
 const BEHIND_LEN_MAX: u64 = 1 << 30;
 
-/// An archive being read.
 pub(crate) struct Input<'a> {
-    /// Kind and name of the archive in messages.
     what: &'static str,
     name: String,
     /// Alignment of data.
@@ -29,16 +27,12 @@ pub(crate) struct Input<'a> {
     spool_dir: PathBuf,
     /// Checked for cancellation during long reads.
     progress: &'a dyn Progress,
-    /// Bytes read, those that were peeked at included.
     offset: u64,
-    /// Bytes that were peeked at.
     ahead: Vec<u8>,
-    /// Sum of the bytes of the data being copied, if that is wanted.
     sum: Option<u32>,
-    /// Findings about compressed data.
     watch: Option<Arc<Watch>>,
     from: From,
-    /// A file whose first members were read in place, and the number of their rows.
+    /// A file whose first members were read in place, and their number.
     left: Option<(File, usize)>,
 }
 
@@ -49,7 +43,6 @@ enum From {
     Stream { reader: Box<dyn Read + Send>, spool: Spool, buffer: Vec<u8> },
 }
 
-/// An unnamed file that contents are copied to.
 pub(crate) struct Spool {
     file: BufWriter<File>,
     len: u64,
@@ -60,7 +53,7 @@ impl Spool {
         Ok(Spool { file: BufWriter::with_capacity(BUFFER_LEN, nameless_file(folder)?), len: 0 })
     }
 
-    /// Returns the number of bytes so far, which is the position of the next one.
+    /// The position of the next byte.
     pub(crate) fn len(&self) -> u64 {
         self.len
     }
@@ -76,7 +69,6 @@ impl Spool {
     }
 }
 
-/// Sources of an [`Input`], and what it needs besides.
 pub(crate) struct Opening<'a> {
     pub name: String,
     pub limits: Limits,
@@ -85,16 +77,12 @@ pub(crate) struct Opening<'a> {
     pub bytes: OpenedBytes,
 }
 
-/// The bytes of an archive, not compressed.
 pub(crate) enum OpenedBytes {
-    /// A file.
     Place(File),
-    /// A stream, with findings about its compression if it has one.
     Stream(Box<dyn Read + Send>, Option<Arc<Watch>>),
 }
 
 impl<'a> Input<'a> {
-    /// Starts to read; `what` is the kind of the archive in messages.
     pub(crate) fn new(opening: Opening<'a>, what: &'static str, align: u64) -> Result<Self> {
         let Opening { name, limits, spool_dir, progress, bytes } = opening;
         let (from, watch) = match bytes {
@@ -108,44 +96,38 @@ impl<'a> Input<'a> {
         Ok(Input { what, name, align, limits, spool_dir, progress, offset, ahead, sum, watch, from, left })
     }
 
-    /// Returns the name of the archive in messages.
     pub(crate) fn name(&self) -> &str {
         &self.name
     }
 
-    /// Returns what watches the reading.
     pub(crate) fn progress(&self) -> &'a dyn Progress {
         self.progress
     }
 
-    /// Warns the user.
     pub(crate) fn warn(&self, message: &str) {
         self.progress.warn(message);
     }
 
-    /// Returns the current position.
     pub(crate) fn offset(&self) -> u64 {
         self.offset - self.ahead.len() as u64
     }
 
-    /// The error of a damaged archive.
     pub(crate) fn corrupt(&self, fault: impl std::fmt::Display) -> Error {
         Error::corrupt(format!("{} {}", self.what, self.name), fault)
     }
 
-    /// The error of a damaged member, or of its header.
     pub(crate) fn fault(&self, start: u64, fault: &str) -> Error {
         self.corrupt(format!("member at {start:#x}: {fault}"))
     }
 
-    /// The error of an archive that ends too early, `len` bytes after a block's start.
+    /// `len`: bytes after the start of the block.
     pub(crate) fn cut_off(&self, len: usize) -> Error {
         let at = self.offset().saturating_sub(len as u64);
         self.corrupt(format!("ends {len} bytes into a block at offset {at:#x}"))
             .hint("the archive is cut off")
     }
 
-    /// Returns the next bytes without consuming them; fewer before the end.
+    /// Fewer before the end.
     pub(crate) fn peek(&mut self, len: usize) -> Result<&[u8]> {
         let known = self.ahead.len();
         if known < len {
@@ -158,12 +140,11 @@ impl<'a> Input<'a> {
         Ok(&self.ahead[..len.min(self.ahead.len())])
     }
 
-    /// Returns true if data follows the compressed data; known once all of that was read.
+    /// Known once all of the compressed data was read.
     pub(crate) fn has_garbage(&self) -> bool {
         self.watch.as_ref().is_some_and(|watch| watch.has_garbage())
     }
 
-    /// Reads until `buf` is full or the archive ends.
     pub(crate) fn read(&mut self, buf: &mut [u8]) -> Result<usize> {
         let known = self.ahead.len().min(buf.len());
         buf[..known].copy_from_slice(&self.ahead[..known]);
@@ -171,7 +152,6 @@ impl<'a> Input<'a> {
         Ok(known + self.fetch(&mut buf[known..])?)
     }
 
-    /// Reads behind the bytes that were peeked at.
     fn fetch(&mut self, buf: &mut [u8]) -> Result<usize> {
         let failed = || format!("cannot read {}", self.name);
         let mut filled = 0;
@@ -208,7 +188,7 @@ impl<'a> Input<'a> {
         Ok(filled)
     }
 
-    /// Reads data into memory, and skips its padding. The caller has limited its length.
+    /// The caller has limited the length.
     pub(crate) fn bytes(&mut self, len: usize) -> Result<Vec<u8>> {
         let padded = len.next_multiple_of(self.align as usize);
         let mut bytes = vec![0; padded];
@@ -220,7 +200,7 @@ impl<'a> Input<'a> {
         Ok(bytes)
     }
 
-    /// Skips data and its padding; returns its position for later reads.
+    /// Returns the position for later reads.
     pub(crate) fn data(&mut self, len: u64) -> Result<u64> {
         let padded = len.checked_next_multiple_of(self.align).ok_or_else(|| self.cut_off(0))?;
         let start = self.offset();
@@ -246,15 +226,13 @@ impl<'a> Input<'a> {
         }
     }
 
-    /// Skips data like [`Input::data`], and adds its bytes up.
     pub(crate) fn summed_data(&mut self, len: u64) -> Result<(u64, u32)> {
         self.sum = Some(0);
         let at = self.data(len)?;
         Ok((at, self.sum.take().unwrap_or(0)))
     }
 
-    /// Reads data and its padding: data is copied to the spool file, if there is one, and added up
-    /// if that is wanted.
+    /// Data is copied to the spool file, if there is one, and summed if requested.
     fn copy(&mut self, len: u64, padded: u64) -> Result<()> {
         let mut buffer = match &mut self.from {
             From::Stream { buffer, .. } => std::mem::take(buffer),
@@ -284,10 +262,10 @@ impl<'a> Input<'a> {
         Ok(())
     }
 
-    /// Passes over zeros, and to what follows compressed data: the next archive of several that
-    /// were joined, each with a compression of its own or none. Returns false at the end.
+    /// Skips zeros, and starts the next of several concatenated archives, each with its own
+    /// compression or none. Returns false at the end.
     ///
-    /// Errors: `Corrupt` for too many zeros, and as [`decoded_on`].
+    /// Errors: `Corrupt` for too many zeros.
     pub(crate) fn next_part(&mut self, rows: usize) -> Result<bool> {
         let start = self.offset();
         loop {
@@ -318,7 +296,6 @@ impl<'a> Input<'a> {
         Ok(true)
     }
 
-    /// Returns a reader of all that was not consumed.
     fn rest(&mut self) -> Result<Box<dyn Read + Send>> {
         let ahead = Cursor::new(std::mem::take(&mut self.ahead));
         let rest: Box<dyn Read + Send> = match &mut self.from {
@@ -333,7 +310,6 @@ impl<'a> Input<'a> {
         Ok(Box::new(ahead.chain(rest)))
     }
 
-    /// Reads on from another stream; a file that was read in place keeps its `rows`.
     fn replace(&mut self, next: Box<dyn Read + Send>, rows: usize) -> Result<()> {
         match &mut self.from {
             From::Stream { reader, .. } => *reader = Box::new(BufReader::with_capacity(BUFFER_LEN, next)),
@@ -347,10 +323,9 @@ impl<'a> Input<'a> {
         Ok(())
     }
 
-    /// Reads to the end, so that a decoder verifies its checksums; returns the contents of what is
-    /// `stored`.
+    /// Reads to the end, so that a decoder verifies its checksums.
     ///
-    /// Errors: `Corrupt` if too much follows the archive; `Cancelled`; `Io`.
+    /// Errors: `Corrupt` if too much follows the archive.
     pub(crate) fn finish(mut self, stored: Stored) -> Result<ArchiveContents> {
         if matches!(self.from, From::Stream { .. }) {
             self.pass_rest()?;

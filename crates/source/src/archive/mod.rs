@@ -1,5 +1,5 @@
-//! Archives of every kind, compressed or not: told by their first bytes, read once and in order if
-//! the kind allows that.
+//! Archives of every kind, compressed or not: detected by their first bytes, read once and in order
+//! if the kind allows that.
 //!
 //! A kind reads headers from an [`Input`](input::Input) and adds entries to a shaper. Contents of a
 //! file that is not compressed are read in place when they are packed; others are kept in an
@@ -40,12 +40,9 @@ pub enum TarInput {
     },
 }
 
-/// Bytes that tell the kind of an archive, once decoded.
+/// Bytes that determine the kind of an archive, once decoded.
 const HEAD_LEN: usize = 512;
 
-/// Opens an archive, whatever its kind.
-///
-/// Errors: `Corrupt` for compressed data that is damaged, `Io`.
 pub(crate) fn open(input: TarInput, limits: Limits, progress: &dyn Progress) -> Result<Opening<'_>> {
     let (mut reader, name, spool_dir): (Box<dyn Read + Send>, _, _) = match input {
         TarInput::Stream { reader, name, spool_dir } => (reader, name, spool_dir),
@@ -80,7 +77,7 @@ pub(crate) fn open(input: TarInput, limits: Limits, progress: &dyn Progress) -> 
 }
 
 impl Opening<'_> {
-    /// Returns the first decoded bytes, which are read again later.
+    /// The bytes are read again later.
     pub(crate) fn head(&mut self) -> Result<Vec<u8>> {
         let mut head = vec![0; HEAD_LEN];
         let mut len = 0;

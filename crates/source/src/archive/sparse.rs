@@ -5,26 +5,21 @@ use std::ops::Range;
 /// Linux's limit of a file's length, in bytes.
 const LEN_MAX: u64 = i64::MAX as u64;
 
-/// The stored ranges of a file, in order and disjoint, and their positions in the stored bytes.
+/// Ranges are in order and disjoint.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct SparseMap {
     pub len: u64,
     pub runs: Vec<Run>,
 }
 
-/// One stored range.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Run {
     pub file: Range<u64>,
-    /// Offset in the stored bytes.
     pub stored: u64,
 }
 
 impl SparseMap {
-    /// Checks a map of alternating offsets and lengths against the file's length and that of the
-    /// stored bytes.
-    ///
-    /// Errors are the fault found.
+    /// `numbers` alternates offsets and lengths. Errors name the fault.
     pub(crate) fn new(numbers: &[u64], len: u64, stored_len: u64) -> Result<Self, String> {
         if len > LEN_MAX {
             return Err(format!("its length with holes is {len}: at most {LEN_MAX} allowed"));
@@ -54,7 +49,6 @@ impl SparseMap {
         Ok(SparseMap { len, runs })
     }
 
-    /// Returns the first stored range that ends after `offset`.
     pub(crate) fn run_behind(&self, offset: u64) -> Option<&Run> {
         self.runs.get(self.runs.partition_point(|run| run.file.end <= offset))
     }

@@ -1,4 +1,5 @@
-//! Compressed files that are no archives: their beginning, and all of them in a temporary file.
+//! Compressed files other than archives: their beginning, or the whole file decoded to a temporary
+//! file.
 
 use super::compression::{compression_of, decoded, read_error};
 use super::input::{BUFFER_LEN, cannot_spool, check_cancelled, nameless_file};
@@ -8,14 +9,14 @@ use std::io::{self, Cursor, Read};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-/// Zeros that are left out of the temporary file, in bytes.
+/// Zeros omitted in the temporary file, in bytes.
 const HOLE_LEN: usize = 4096;
-/// Bytes after which the space that is left is looked at again.
+/// Bytes between two checks of free space.
 const LOOK_LEN: u64 = 64 << 20;
-/// Bytes after which the user is told.
+/// Bytes between two notices to the user.
 const TOLD_LEN: u64 = 1 << 30;
 
-/// Returns the first bytes of a compressed file, decoded: `len`, or fewer if it ends before.
+/// Returns the first `len` decoded bytes of a compressed file, or fewer if it is shorter.
 ///
 /// Errors: `Corrupt` if it cannot be decoded, `Io`.
 pub fn decoded_beginning(
@@ -66,14 +67,13 @@ pub fn decoded_file(
     Ok(file)
 }
 
-/// Appends bytes to a file of this length.
 pub(crate) fn append_data(file: &File, len: &mut u64, bytes: &[u8]) -> Result<()> {
     write_data(file, *len, bytes).or_io(cannot_spool)?;
     *len += bytes.len() as u64;
     file.set_len(*len).or_io(cannot_spool)
 }
 
-/// Writes bytes at an offset, and leaves out zeros that fill blocks of the file.
+/// Omits zeros that fill blocks of the file.
 fn write_data(file: &File, offset: u64, bytes: &[u8]) -> io::Result<()> {
     let (mut at, mut data) = (0, 0);
     while at < bytes.len() {
@@ -88,7 +88,7 @@ fn write_data(file: &File, offset: u64, bytes: &[u8]) -> io::Result<()> {
     file.write_all_at(&bytes[data..], offset + data as u64)
 }
 
-/// Refuses to fill a folder: others write there, too.
+/// Refuses to fill a file system that others write to.
 fn check_room(file: &File, name: &str, folder: &Path, len: u64) -> Result<()> {
     match rustix::fs::fstatvfs(file) {
         Ok(found) if is_short(found.f_bavail, found.f_blocks) => {
@@ -97,21 +97,20 @@ fn check_room(file: &File, name: &str, folder: &Path, len: u64) -> Result<()> {
                 format!("cannot decompress {name}: after {len} bytes, {free} bytes are free in {folder:?}");
             Err(Error::failed(fault).hint("TMPDIR=DIR names a folder with more space"))
         }
-        // A folder that does not tell has as much as it takes.
+        // Not every file system reports its free space.
         _ => Ok(()),
     }
 }
 
-/// Returns true if less than a twentieth of all blocks is free.
 fn is_short(free: u64, all: u64) -> bool {
     free < all / 20
 }
 
-/// Returns a reader of the decoded bytes of a stream, or of the bytes of one that is not
-/// compressed. A read returns `Interrupted` if there are none yet.
+/// Returns a reader of the bytes of a stream, decoded if it is compressed. A read returns
+/// `Interrupted` if there are none yet.
 ///
-/// Errors: `Corrupt` if it cannot be decoded, `Io`. Those of the reader hold an [`Error`] for more
-/// than is allowed.
+/// Errors: `Corrupt` if it cannot be decoded, `Io`. The reader's errors contain an [`Error`] if a
+/// limit is exceeded.
 pub fn decoded_stream(
     mut reader: Box<dyn Read + Send>,
     name: &str,
@@ -126,7 +125,6 @@ pub fn decoded_stream(
     }
 }
 
-/// Reads the bytes that tell the compression.
 fn beginning_of(reader: &mut Box<dyn Read + Send>, name: &str) -> Result<Vec<u8>> {
     let mut beginning = Vec::new();
     let head_len = super::compression::BEGINNING_LEN as u64;
@@ -136,7 +134,6 @@ fn beginning_of(reader: &mut Box<dyn Read + Send>, name: &str) -> Result<Vec<u8>
     }
 }
 
-/// Hands out decoded bytes until `take` returns false.
 fn each_part(
     mut reader: Box<dyn Read + Send>,
     name: &str,
@@ -155,9 +152,7 @@ fn each_part(
     Ok(())
 }
 
-/// Hands out the bytes of a stream until `take` returns false; returns true at their end.
-///
-/// Errors: as [`decoded_stream`]; `Cancelled`.
+/// Passes the bytes of a stream to `take` until it returns false; returns true at their end.
 pub(crate) fn pass_parts(
     reader: &mut dyn Read,
     name: &str,

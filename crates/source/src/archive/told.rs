@@ -1,8 +1,7 @@
-//! Findings that many members of an archive may give rise to, and that are told once.
+//! Findings that recur for many members of an archive, and are reported once.
 
 use packfs_core::Progress;
 
-/// The first finding of its kind, and the number of all.
 #[derive(Default)]
 pub(crate) struct Told {
     first: Option<String>,
@@ -10,13 +9,11 @@ pub(crate) struct Told {
 }
 
 impl Told {
-    /// Notes a finding.
     pub(crate) fn add(&mut self, finding: impl FnOnce() -> String) {
         self.count += 1;
         self.first.get_or_insert_with(finding);
     }
 
-    /// Warns of the first one and of their number.
     pub(crate) fn warn(&self, progress: &dyn Progress) {
         let Some(first) = &self.first else { return };
         let rest = match self.count - 1 {

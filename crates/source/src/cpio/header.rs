@@ -1,8 +1,7 @@
 //! Headers of members in the four dialects.
 
-/// Length of the shortest header.
 const OLD_LEN: usize = 26;
-/// Longest name that is read: that of a path of any depth that is sensible.
+/// Longest name that is read.
 pub(super) const NAME_LEN_MAX: u64 = 64 << 10;
 
 /// Dialect of a member; those of one archive may differ.
@@ -17,7 +16,6 @@ pub(super) enum Dialect {
 }
 
 impl Dialect {
-    /// Returns the dialect of a header by its first bytes.
     pub(super) fn of(beginning: &[u8]) -> Option<Self> {
         match beginning {
             [b'0', b'7', b'0', b'7', b'0', b'1', ..] => Some(Dialect::New { has_sum: false }),
@@ -37,7 +35,6 @@ impl Dialect {
         }
     }
 
-    /// Returns the alignment of data and of the next header.
     pub(super) fn align(self) -> u64 {
         match self {
             Dialect::New { .. } => 4,
@@ -47,7 +44,6 @@ impl Dialect {
     }
 }
 
-/// Values of a header.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Header {
     pub dialect: Dialect,
@@ -59,15 +55,13 @@ pub(super) struct Header {
     pub links: u32,
     pub mtime: u32,
     pub len: u64,
-    /// Major and minor number of a device node.
     pub device: (u64, u64),
     pub name_len: u64,
-    /// Sum of the bytes of the data.
     pub sum: Option<u32>,
 }
 
 impl Header {
-    /// Parses a whole header; `None` if it has anything but digits.
+    /// `None` for anything but digits.
     pub(super) fn parse(bytes: &[u8]) -> Option<Self> {
         let dialect = Dialect::of(bytes)?;
         let bytes = bytes.get(..dialect.header_len())?;
@@ -79,7 +73,8 @@ impl Header {
                 }
                 let [ino, mode, uid, gid, links, mtime, len, rest @ ..] = fields;
                 let [dev_major, dev_minor, major, minor, name_len, sum] = rest.map(u64::from);
-                let (inode, device) = ((dev_major << 32 | dev_minor, ino.into()), (major, minor));
+                let inode = (dev_major << 32 | dev_minor, ino.into());
+                let device = (major, minor);
                 let sum = has_sum.then_some(sum as u32);
                 let (len, name_len) = (len.into(), name_len);
                 Some(Header { dialect, inode, mode, uid, gid, links, mtime, len, device, name_len, sum })
@@ -113,7 +108,7 @@ impl Header {
         }
     }
 
-    /// A header of a dialect whose numbers of devices have 8 bits for each part.
+    /// Applies to dialects whose device numbers have 8 bits for each part.
     fn short(dialect: Dialect, fields: [u64; 7], mtime: u32, name_len: u64, len: u64) -> Self {
         let [dev, ino, mode, uid, gid, links, device] = fields;
         let [mode, uid, gid, links] = [mode, uid, gid, links].map(|field| field as u32);
@@ -122,19 +117,18 @@ impl Header {
     }
 }
 
-/// Parses digits; `None` for anything else.
+/// `None` for anything but digits.
 fn number(digits: &[u8], radix: u32) -> Option<u64> {
     digits.iter().try_fold(0_u64, |sum, &byte| {
         sum.checked_mul(radix.into())?.checked_add(char::from(byte).to_digit(radix)?.into())
     })
 }
 
-/// Returns true if these bytes start like a cpio archive.
 pub(crate) fn looks_like_cpio(beginning: &[u8]) -> bool {
     let Some(header) = Header::parse(beginning) else { return false };
     let is_short = matches!(header.dialect, Dialect::Old { .. });
     let name_end = header.dialect.header_len() as u64 + header.name_len;
-    // Two bytes are a weak sign: the type and the end of the name have to fit, too.
+    // Two bytes are a weak sign: the type and the end of the name have to match, too.
     let fits = || {
         let last = usize::try_from(name_end).ok().and_then(|end| beginning.get(end - 1));
         matches!(header.mode >> 12, 1 | 2 | 4 | 6 | 8 | 10 | 12) && last.is_none_or(|byte| *byte == 0)

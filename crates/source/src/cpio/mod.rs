@@ -1,8 +1,8 @@
 //! The cpio source: newc, crc, odc, and the old binary form, several archives after each other,
 //! each compressed or not, as Linux reads an initramfs.
 //!
-//! Names of one file follow each other or not; one of them has the data. They are known by device
-//! and inode, within one archive.
+//! Names of one file need not be adjacent, and one of them has the data. They are matched by device
+//! and inode within one archive.
 
 mod header;
 
@@ -23,12 +23,9 @@ use std::sync::Arc;
 
 /// Name of the member that ends an archive.
 const TRAILER: &[u8] = b"TRAILER!!!";
-/// Bytes that tell a dialect.
+/// Bytes that determine a dialect.
 const MAGIC_LEN: usize = 6;
 
-/// Loads an archive that was opened.
-///
-/// Errors: as [`crate::load_archive`].
 pub(crate) fn load(opening: Opening<'_>, shape: &Shape) -> Result<Loaded> {
     let (limits, progress) = (opening.limits, opening.progress);
     progress.begin(Stage::Scan, 0, 0);
@@ -47,7 +44,6 @@ pub(crate) fn load(opening: Opening<'_>, shape: &Shape) -> Result<Loaded> {
     shaper.finish(Arc::new(input.finish(stored)?))
 }
 
-/// State of the conversion.
 struct Members<'a> {
     shaper: Shaper<'a>,
     stored: Stored,
@@ -55,7 +51,6 @@ struct Members<'a> {
     groups: HashMap<((u64, u64), u32), Group>,
 }
 
-/// Names of one file so far.
 struct Group {
     first: ImagePath,
     others: Vec<ImagePath>,
@@ -63,7 +58,6 @@ struct Group {
 }
 
 impl Members<'_> {
-    /// Reads members up to the trailer.
     fn take_archive(&mut self, input: &mut Input<'_>, progress: &dyn Progress) -> Result<()> {
         self.groups.clear();
         loop {
@@ -100,7 +94,6 @@ impl Members<'_> {
         self.shaper.add(&path, kind, meta, Xattrs::new())
     }
 
-    /// Returns the type of a member, and passes its data.
     fn kind(&mut self, header: &Header, start: u64, input: &mut Input<'_>) -> Result<NodeKind> {
         let device = |input: &Input<'_>| input.device(start, header.device.0, header.device.1);
         let kind = match header.mode >> 12 {
@@ -124,8 +117,8 @@ impl Members<'_> {
             Some(stored) => {
                 let (at, found) = input.summed_data(len)?;
                 if found != stored && len > 0 {
-                    let what = format!("its data adds up to {found:#x}, its header says {stored:#x}");
-                    return Err(input.fault(start, &what));
+                    let fault = format!("its data adds up to {found:#x}, its header says {stored:#x}");
+                    return Err(input.fault(start, &fault));
                 }
                 at
             }
@@ -133,8 +126,8 @@ impl Members<'_> {
         Ok(NodeKind::File { len, content: self.stored.add(at, len) })
     }
 
-    /// Adds a name of a file that has several. Another that has data of another length is no name
-    /// of it: writers cut long numbers of inodes off.
+    /// A name with data of another length belongs to another file: writers truncate long inode
+    /// numbers.
     fn add_to_group(&mut self, header: &Header, path: ImagePath, kind: NodeKind, meta: Meta) -> Result<()> {
         let key = (header.inode, header.mode >> 12);
         let known = self.groups.get_mut(&key);
@@ -144,7 +137,7 @@ impl Members<'_> {
             return Ok(());
         };
         if group.len == 0 && header.len > 0 {
-            // The data came with this name; the names so far are those of an empty file.
+            // The data came with this name; earlier names were added as an empty file.
             self.shaper.add(&group.first, kind, meta, Xattrs::new())?;
             group.others.drain(..).try_for_each(|other| self.shaper.link(&other, &group.first))?;
             group.len = header.len;
@@ -157,16 +150,16 @@ impl Members<'_> {
     }
 }
 
-/// Reads a header with the name after it, which is padded together with it.
+/// The name is padded together with the header.
 fn read_header(dialect: Dialect, start: u64, input: &mut Input<'_>) -> Result<(Header, Vec<u8>)> {
     input.align = 1;
     let header_len = dialect.header_len();
     let header = Header::parse(&input.bytes(header_len)?)
         .ok_or_else(|| input.fault(start, "its header has an invalid number"))?;
     if !(1..=NAME_LEN_MAX).contains(&header.name_len) {
-        let what =
+        let fault =
             format!("name of {} bytes: 1 to {NAME_LEN_MAX} allowed, its NUL included", header.name_len);
-        return Err(input.fault(start, &what));
+        return Err(input.fault(start, &fault));
     }
     let end = (header_len + header.name_len as usize).next_multiple_of(dialect.align() as usize);
     let mut name = input.bytes(end - header_len)?;
@@ -179,11 +172,11 @@ fn read_header(dialect: Dialect, start: u64, input: &mut Input<'_>) -> Result<(H
     Ok((header, name))
 }
 
-/// Reads the target of a symbolic link, which may end with NUL.
+/// The target may end with NUL.
 fn symlink(header: &Header, start: u64, input: &mut Input<'_>) -> Result<NodeKind> {
     if header.len > TARGET_LEN_MAX as u64 {
-        let what = format!("target of {} bytes: at most {TARGET_LEN_MAX} allowed", header.len);
-        return Err(input.fault(start, &what));
+        let fault = format!("target of {} bytes: at most {TARGET_LEN_MAX} allowed", header.len);
+        return Err(input.fault(start, &fault));
     }
     let mut target = input.bytes(header.len as usize)?;
     target.truncate(target.iter().position(|&byte| byte == 0).unwrap_or(target.len()));

@@ -13,19 +13,19 @@ use std::ffi::{CString, OsStr};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// Entries between two looks at progress.
+/// Entries between two reports of progress.
 const ENTRIES_BETWEEN_LOOKS: u64 = 1024;
 
 /// Result of [`load_listed`].
 pub enum Listed {
-    /// The directory is as listed.
+    /// The directory matches the list.
     Loaded(Box<Loaded>),
-    /// It is not: all entries of the list that differ.
+    /// It does not; contains all entries that differ.
     Changed(Vec<ListedChange>),
 }
 
-/// Scans the entries of a list, and nothing else, as [`crate::load_dir`] scans a directory.
-/// Directories stand before their entries in the list, the root first.
+/// Scans the entries of a list, and no others, as [`crate::load_dir`] scans a directory.
+/// Directories precede their entries in the list, the root first.
 ///
 /// Errors: as [`crate::load_dir`]; `Corrupt` for an entry whose directory is not listed before it.
 pub fn load_listed(
@@ -54,8 +54,8 @@ pub fn load_listed(
     }
 }
 
-/// Visits everything in a directory that the shape's filters keep, without holding it; in no
-/// particular order, but directories before their entries. Every name of a file is visited.
+/// Visits every name in a directory that the shape's filters keep, without building a tree. The
+/// order is unspecified, but directories precede their entries.
 ///
 /// Errors: as [`crate::load_dir`], and those of `visit`.
 pub fn survey_dir(
@@ -82,7 +82,6 @@ pub fn survey_dir(
 pub struct Prober {
     path: PathBuf,
     root: OwnedFd,
-    /// Directory of the last entry.
     dir: Option<(ImagePath, OwnedFd)>,
 }
 
@@ -94,9 +93,9 @@ impl Prober {
         Ok(Prober { path: path.to_owned(), root: open_root(path)?, dir: None })
     }
 
-    /// Returns an entry; `None` if there is none.
+    /// Returns an entry; `None` if it does not exist.
     ///
-    /// Errors: `Io`; `Failed` for an entry of no known type.
+    /// Errors: `Io`; `Failed` for an entry of unknown type.
     pub fn probe(&mut self, path: &ImagePath) -> Result<Option<Surveyed>> {
         let cannot_read = || format!("cannot read {:?}", self.path.join(OsStr::from_bytes(path.as_bytes())));
         let stat = match path.file_name() {
@@ -127,18 +126,16 @@ impl Prober {
     }
 }
 
-/// Place in a list.
 #[derive(Default)]
 struct Listing {
     /// Directories above the entry, the root first.
     above: Vec<Open>,
-    /// The last one of them, with its descriptor's number.
     dir: Option<(ImagePath, OwnedFd, String)>,
     changes: Vec<ListedChange>,
 }
 
 impl Scan<'_> {
-    /// Adds an entry of the list, or notes that it changed. After a change nothing is added.
+    /// After a change nothing is added.
     fn listed(&mut self, entry: &ListedEntry, listing: &mut Listing) -> Result<()> {
         let path = &entry.path;
         let Some(name) = path.file_name() else { return self.listed_root(entry, listing) };
@@ -186,7 +183,7 @@ impl Scan<'_> {
             Err(error) => return Err(Error::io(format!("cannot read {}", self.name(path)), error.into())),
         };
         listing.changes.extend(difference.map(changed));
-        // The scan would read the directory; its entries come from the list.
+        // The scan would read the directory; its entries come from the list instead.
         let index = self.open.pop().map_or(DirIndex::ROOT, |open| open.index);
         listing.enter(is_dir, path, index);
         Ok(())

@@ -4,6 +4,7 @@ use super::contents::ManifestContents;
 use super::entry::{self, Defaults, Entry, MetaKeys};
 use super::fault::Fault;
 use super::{EntryNode, check_first_line, entry_node, looks_like_manifest, read_lines, tables};
+use crate::selection::Selection;
 use packfs_core::{
     ContentId, ContentReader, Contents, Error, ImagePath, Meta, NodeKind, Result, ResultExt, Timestamp,
     TreeBuilder, Xattrs, escaped,
@@ -29,12 +30,17 @@ const SHOWN_LEN: usize = 80;
 /// existing entry; any other entry replaces an existing one. The later of two entries with the same
 /// path wins.
 #[derive(Clone, Default)]
-pub struct Additions(Vec<Arc<List>>);
+pub struct Additions {
+    lists: Vec<Arc<List>>,
+    /// Paths that another part of the tree has.
+    elsewhere: Option<Selection>,
+}
 
-/// Entries of one origin, and the contents of their files.
 struct List {
     rows: Vec<Row>,
     contents: ManifestContents,
+    /// Entries that were added one by one, and what they said of later ones.
+    typed: (u64, Defaults),
 }
 
 struct Row {
@@ -47,17 +53,15 @@ struct Row {
     xattrs: Xattrs,
 }
 
-/// Rules of the shape for metadata that an entry does not give.
 pub(crate) struct Shaping<'a> {
-    /// Latest time.
     pub(crate) mtime_max: Option<Timestamp>,
-    /// Shapes the metadata of a node; the flags are true for a directory and for a symbolic link.
+    /// The flags are true for a directory and for a symbolic link.
     pub(crate) meta: &'a dyn Fn(Meta, bool, bool) -> Meta,
 }
 
 impl fmt::Debug for Additions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let count: usize = self.0.iter().map(|list| list.rows.len()).sum();
+        let count: usize = self.lists.iter().map(|list| list.rows.len()).sum();
         write!(f, "{count} entries")
     }
 }
@@ -65,27 +69,35 @@ impl fmt::Debug for Additions {
 impl Additions {
     /// Returns true if there are no entries.
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.lists.iter().all(|list| list.rows.is_empty())
     }
 
     /// Adds entries, one a line. Their file paths are relative to the working directory; messages
-    /// name them by `called` and their number, from 1 on.
+    /// name them by `called` and their number, from 1 on, over all calls.
     ///
     /// Errors: `Usage`, naming the entry, for an invalid one; `Io` and `Failed` for a file that
     /// cannot be read.
     pub fn add<T: AsRef<[u8]>>(&mut self, entries: &[T], called: &str) -> Result<()> {
-        let mut list = List::below(Path::new(""))?;
-        let mut defaults = Defaults::default();
-        for (index, text) in entries.iter().enumerate() {
+        let mut list = match self.lists.pop_if(|last| last.typed.0 > 0).map(Arc::try_unwrap) {
+            Some(Ok(list)) => list,
+            Some(Err(shared)) => {
+                self.lists.push(shared);
+                List::below(Path::new(""))?
+            }
+            None => List::below(Path::new(""))?,
+        };
+        for text in entries {
             let text = text.as_ref();
             let shown = escaped(&text[..text.len().min(SHOWN_LEN)]).to_string();
             let more = if text.len() > SHOWN_LEN { "..." } else { "" };
-            let place = format!("{called} {} \"{shown}{more}\"", index + 1);
-            for entry in entries_of(text, &mut defaults).map_err(|fault| fault.usage_at(&place))? {
+            let (number, defaults) = &mut list.typed;
+            *number += 1;
+            let place = format!("{called} {number} \"{shown}{more}\"");
+            for entry in entries_of(text, defaults).map_err(|fault| fault.usage_at(&place))? {
                 list.push(entry, place.clone())?;
             }
         }
-        self.push(list);
+        self.lists.push(Arc::new(list));
         Ok(())
     }
 
@@ -97,7 +109,7 @@ impl Additions {
     pub fn add_file(&mut self, path: &Path) -> Result<()> {
         let file = File::open(path).or_io(|| format!("cannot open {path:?}"))?;
         let name = escaped(path.as_os_str().as_bytes()).to_string();
-        // A pipe has no directory of its own.
+        // A pipe has no directory.
         let is_file = file.metadata().is_ok_and(|metadata| metadata.is_file());
         let folder = path.parent().filter(|_| is_file).unwrap_or(Path::new(""));
         self.read(&mut BufReader::new(file), &name, folder)
@@ -134,22 +146,40 @@ impl Additions {
         Ok(())
     }
 
+    /// Returns the same for a part of a tree, where others have the paths that are `elsewhere`. Of
+    /// those, only changes of directories apply, because parts share directories.
+    #[must_use]
+    pub fn of_part(&self, elsewhere: Selection) -> Additions {
+        Additions { elsewhere: Some(elsewhere), ..self.clone() }
+    }
+
+    /// Returns true for an entry that another part of the tree gets.
+    fn is_elsewhere(&self, row: &Row, builder: &TreeBuilder) -> bool {
+        let is_dir = |id| *builder.kind(id) == NodeKind::Directory;
+        let changes_dir = match &row.made {
+            EntryNode::Modified | EntryNode::Node(NodeKind::Directory) => {
+                builder.find(&row.path).is_some_and(is_dir)
+            }
+            _ => false,
+        };
+        !changes_dir && self.elsewhere.as_ref().is_some_and(|elsewhere| elsewhere.excludes(&row.path))
+    }
+
     /// Appends other entries.
     pub fn append(&mut self, later: Additions) {
-        self.0.extend(later.0);
+        self.lists.extend(later.lists);
     }
 
     fn push(&mut self, list: List) {
         if !list.rows.is_empty() {
-            self.0.push(Arc::new(list));
+            self.lists.push(Arc::new(list));
         }
     }
 
-    /// Adds the entries to those of a builder. Their contents get ids from `first_id` on, in the
-    /// order of the lists.
+    /// Contents get ids from `first_id` on, in the order of the lists.
     ///
-    /// Errors: `Failed`, naming the entry, for one without a place in the tree, and for a dangling
-    /// hard link.
+    /// Errors: `Failed`, naming the entry, for one whose place in the tree does not exist, and for
+    /// a dangling hard link.
     pub(crate) fn lay_over(
         &self,
         builder: &mut TreeBuilder,
@@ -159,19 +189,22 @@ impl Additions {
         // A hard link of the source refers to an entry of the source.
         builder.resolve_links()?;
         let mut next_id = first_id;
-        for list in &self.0 {
+        for list in &self.lists {
             for row in &list.rows {
-                row.lay_over(builder, shaping, next_id).map_err(|error| error.at(&row.place))?;
+                if !self.is_elsewhere(row, builder) {
+                    row.lay_over(builder, shaping, next_id).map_err(|error| error.at(&row.place))?;
+                }
             }
             let ids = next_id.checked_add(list.contents.count());
             next_id =
                 ids.ok_or_else(|| Error::failed("cannot add files: the source uses all content numbers"))?;
         }
-        let links = self.0.iter().flat_map(|list| &list.rows).filter_map(|row| match &row.made {
+        let links = self.lists.iter().flat_map(|list| &list.rows).filter_map(|row| match &row.made {
             EntryNode::Link(target) => Some((row, target)),
             EntryNode::Node(_) | EntryNode::Modified => None,
         });
-        let paths: HashSet<&ImagePath> = links.clone().map(|(row, _)| &row.path).collect();
+        let links: Vec<_> = links.filter(|(row, _)| !self.is_elsewhere(row, builder)).collect();
+        let paths: HashSet<&ImagePath> = links.iter().map(|(row, _)| &row.path).collect();
         for (row, target) in links {
             row.link(builder, shaping, target, paths.contains(target))
                 .map_err(|error| error.at(&row.place))?;
@@ -179,14 +212,12 @@ impl Additions {
         builder.resolve_links()
     }
 
-    /// Returns the contents of the source and of the added entries; `first_id` as for
-    /// [`Additions::lay_over`].
     pub(crate) fn with(&self, source: Arc<dyn Contents>, first_id: u64) -> Arc<dyn Contents> {
-        Arc::new(Overlaid { source, first_id, lists: self.0.clone() })
+        Arc::new(Overlaid { source, first_id, lists: self.lists.clone() })
     }
 }
 
-/// Returns the entries of a line: one, none, or all of a row of a device table.
+/// One entry, none, or all of a row of a device table.
 fn entries_of(line: &[u8], defaults: &mut Defaults) -> Result<Vec<Entry>, Fault> {
     let Some(rows) = tables::entries(line)? else {
         return Ok(entry::parse(line, defaults)?.into_iter().collect());
@@ -196,7 +227,8 @@ fn entries_of(line: &[u8], defaults: &mut Defaults) -> Result<Vec<Entry>, Fault>
 
 impl List {
     fn below(folder: &Path) -> Result<Self> {
-        Ok(List { rows: Vec::new(), contents: ManifestContents::below(folder)? })
+        let contents = ManifestContents::below(folder)?;
+        Ok(List { rows: Vec::new(), contents, typed: Default::default() })
     }
 
     fn push(&mut self, entry: Entry, place: String) -> Result<()> {
@@ -221,8 +253,8 @@ impl Row {
             kind => kind.clone(),
         };
         self.add_parents(builder, shaping)?;
-        let (is_dir, is_symlink) =
-            (matches!(kind, NodeKind::Directory), matches!(kind, NodeKind::Symlink(_)));
+        let is_dir = matches!(kind, NodeKind::Directory);
+        let is_symlink = matches!(kind, NodeKind::Symlink(_));
         let old = builder.find(&self.path).filter(|old| *builder.kind(*old) == NodeKind::Directory);
         let (rest, mut xattrs) = match old {
             Some(old) if is_dir => builder.description(old),
@@ -244,7 +276,6 @@ impl Row {
         Ok(())
     }
 
-    /// Returns the entry's own metadata, completed by `rest`.
     fn meta(&self, rest: Meta, shaping: &Shaping<'_>) -> Meta {
         let meta = self.given.over(rest);
         Meta { mtime: shaping.mtime_max.map_or(meta.mtime, |max| meta.mtime.min(max)), ..meta }
@@ -300,18 +331,15 @@ fn nothing_at(what: &str, path: &ImagePath) -> Error {
         .hint("paths of the image begin at its root")
 }
 
-/// Adds a hint to the error for a directory that cannot be replaced.
 fn advised(error: Error) -> Error {
     error.hint("leave out what lies in it, as in --exclude 'PATH/**'")
 }
 
-/// Returns the default metadata of an entry.
 fn unsaid(shaping: &Shaping<'_>, mode: u16, is_dir: bool, is_symlink: bool) -> Meta {
     let mtime = shaping.mtime_max.unwrap_or(Timestamp::from_seconds(0));
     (shaping.meta)(Meta { mode, mtime, ..Meta::default() }, is_dir, is_symlink)
 }
 
-/// Contents of a source and of added entries.
 struct Overlaid {
     source: Arc<dyn Contents>,
     first_id: u64,

@@ -12,7 +12,6 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-/// One file's contents.
 enum Row {
     Hole(u64),
     Inline(Box<[u8]>),
@@ -29,7 +28,6 @@ struct HostRow {
     times: Times,
 }
 
-/// Contents of a manifest's files.
 pub(crate) struct ManifestContents {
     folder: PathBuf,
     folder_fd: OwnedFd,
@@ -37,9 +35,7 @@ pub(crate) struct ManifestContents {
 }
 
 impl ManifestContents {
-    /// Creates contents with paths relative to `folder`; an empty one is the working directory.
-    ///
-    /// Errors: `Io` if it cannot be opened.
+    /// An empty `folder` is the working directory.
     pub(crate) fn below(folder: &Path) -> Result<Self> {
         let opened = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
@@ -48,14 +44,10 @@ impl ManifestContents {
         Ok(ManifestContents { folder: folder.into(), folder_fd, rows: Vec::new() })
     }
 
-    /// Returns the number of files with contents of their own.
     pub(crate) fn count(&self) -> u64 {
         self.rows.len() as u64
     }
 
-    /// Adds the contents of a file.
-    ///
-    /// Errors: as [`ManifestContents::add_from`].
     pub(crate) fn add(&mut self, bytes: Bytes) -> Result<NodeKind> {
         let (content, len) = match bytes {
             Bytes::Hole(len) => (self.push(Row::Hole(len)), len),
@@ -73,10 +65,9 @@ impl ManifestContents {
         ContentId(self.rows.len() as u64 - 1)
     }
 
-    /// Adds a host file, or its range from `offset` on; returns its length too.
+    /// Returns the length of the file, or of its range from `offset` on.
     ///
-    /// Errors: `Io` if it cannot be opened; `Failed` if it is not a regular file, or has another
-    /// length than given.
+    /// Errors: `Failed` if it is not a regular file, or has another length than given.
     fn add_from(&mut self, path: &[u8], offset: Option<u64>, len: Option<u64>) -> Result<(ContentId, u64)> {
         let (_, stat) = self.open_file(path).map_err(|error| self.advised(error))?;
         let (file_len, times) = (stat.st_size as u64, Times::of(&stat));
@@ -90,7 +81,7 @@ impl ManifestContents {
         Ok((self.push(Row::Host(HostRow { path: path.into(), start, len: found, file_len, times })), found))
     }
 
-    /// Tells where the files are looked for if one is missing, as beside the manifest of an image.
+    /// Hints at the directory if a file is missing, as happens beside the manifest of an image.
     fn advised(&self, error: Error) -> Error {
         if error.io_source().is_none_or(|source| source.kind() != std::io::ErrorKind::NotFound) {
             return error;
@@ -112,7 +103,6 @@ impl ManifestContents {
             .hint("omit offset= and size= to use the whole file")
     }
 
-    /// Opens a host file and returns its attributes.
     fn open_file(&self, path: &[u8]) -> Result<(File, Stat)> {
         let cannot_open = || format!("cannot open {}", self.name(path));
         let file = File::from(open_below(&self.folder_fd, path, true).or_io(cannot_open)?);
@@ -127,7 +117,6 @@ impl ManifestContents {
         format!("{:?}", self.folder.join(OsStr::from_bytes(path)))
     }
 
-    /// Errors: `Failed` for a file that changed since the manifest was read.
     fn check(&self, row: &HostRow, stat: &Stat) -> Result<()> {
         let is_same = stat.st_size as u64 == row.file_len && Times::of(stat) == row.times;
         if is_same { Ok(()) } else { Err(self.changed(row)) }

@@ -12,7 +12,6 @@ const XATTR_NAME_LEN_MAX: usize = 255;
 /// Linux's limit of the value of an extended attribute.
 const XATTR_VALUE_LEN_MAX: usize = 1 << 16;
 
-/// The first word of an entry.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Type {
     #[default]
@@ -75,7 +74,7 @@ impl Type {
         Type::ALL.into_iter().find(|kind| kind.word().as_bytes() == word).or(alias)
     }
 
-    /// Returns the keys of values identified by position after the path; the last one of a file is
+    /// Keys of values that are identified by position after the path; the last one of a file is
     /// optional.
     fn row(self) -> &'static [&'static str] {
         match self {
@@ -87,7 +86,7 @@ impl Type {
         }
     }
 
-    /// Returns the keys of this type besides those of every node.
+    /// Besides those of every node.
     fn own_keys(self) -> &'static [&'static str] {
         match self {
             Type::File => &["from", "offset", "size", "data"],
@@ -99,11 +98,10 @@ impl Type {
 
     fn takes(self, key: &[u8]) -> bool {
         let is_meta = META_KEYS.iter().any(|meta| meta.as_bytes() == key) || key.starts_with(b"xattr.");
-        // A hard link has no metadata of its own: its target has.
+        // A hard link has no metadata: its target has.
         is_meta && self != Type::Link || self.own_keys().iter().any(|own| own.as_bytes() == key)
     }
 
-    /// Returns the default permissions.
     pub(crate) fn mode_default(self) -> u16 {
         match self {
             Type::Dir => 0o755,
@@ -116,7 +114,6 @@ impl Type {
 
 const META_KEYS: [&str; 4] = ["mode", "uid", "gid", "mtime"];
 
-/// Permissions, owner and time as far as given.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct MetaKeys {
     mode: Option<u16>,
@@ -126,7 +123,7 @@ pub(crate) struct MetaKeys {
 }
 
 impl MetaKeys {
-    /// Sets `key` if it is one of these; replaces an earlier value.
+    /// True if `key` is one of these; replaces an earlier value.
     fn set(&mut self, key: &[u8], value: &[u8]) -> Result<bool, Fault> {
         match key {
             b"mode" => self.mode = Some(mode(value)?),
@@ -138,7 +135,6 @@ impl MetaKeys {
         Ok(true)
     }
 
-    /// Returns the metadata, completed by `rest`.
     pub(crate) fn over(self, rest: Meta) -> Meta {
         let Owner { uid, gid } = rest.owner;
         Meta {
@@ -193,14 +189,11 @@ impl Defaults {
     }
 }
 
-/// Source of a file's bytes.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Bytes {
     /// Zeros, not stored.
     Hole(u64),
-    /// The manifest itself.
     Inline(Vec<u8>),
-    /// A file of the host.
     From {
         /// Path relative to the manifest's directory.
         path: Vec<u8>,
@@ -211,7 +204,6 @@ pub(crate) enum Bytes {
     },
 }
 
-/// The type-specific part of an entry.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum EntryData {
     File(Bytes),
@@ -226,26 +218,22 @@ pub(crate) enum EntryData {
     Socket,
 }
 
-/// One entry.
 #[derive(Debug)]
 pub(crate) struct Entry {
     pub(crate) path: ImagePath,
     pub(crate) what: EntryData,
-    /// Permissions, owner and time given by the line and by defaults above it.
     pub(crate) given: MetaKeys,
-    /// Permissions if none are given.
     pub(crate) mode_default: u16,
     pub(crate) xattrs: Xattrs,
 }
 
 impl Entry {
-    /// Returns permissions, owner and time; by default root's from 1970.
+    /// Defaults to root's, from 1970.
     pub(crate) fn meta(&self) -> Meta {
         self.given.over(Meta { mode: self.mode_default, ..Meta::default() })
     }
 }
 
-/// Keys of one entry besides [`MetaKeys`].
 #[derive(Default)]
 struct Keys {
     from: Option<Vec<u8>>,
@@ -258,8 +246,7 @@ struct Keys {
     xattrs: Xattrs,
 }
 
-/// Parses a line; `None` for an empty one, a comment, and a `default` line, which changes
-/// `defaults`.
+/// `None` for an empty line, a comment, and a `default` line, which changes `defaults`.
 pub(crate) fn parse(line: &[u8], defaults: &mut Defaults) -> Result<Option<Entry>, Fault> {
     if line.trim_ascii_start().starts_with(b"#") {
         return Ok(None);
@@ -287,7 +274,7 @@ pub(crate) fn parse(line: &[u8], defaults: &mut Defaults) -> Result<Option<Entry
     Ok(Some(Entry { path, what: said.keys.what(kind)?, given, mode_default: kind.mode_default(), xattrs }))
 }
 
-/// Returns the words of a line with type and path first, also for lists of other tools.
+/// Returns type and path first, also for lists of other tools.
 ///
 /// Errors: for types after the path, as in device tables, which have different meanings in each
 /// tool.
@@ -319,7 +306,6 @@ fn in_our_order(mut words: Vec<Word>) -> Result<Vec<Word>, Fault> {
     Ok(words)
 }
 
-/// Parsed words after type and path.
 #[derive(Default)]
 struct ParsedWords<'w> {
     kind: Type,
@@ -343,7 +329,7 @@ impl<'w> ParsedWords<'w> {
         Ok(())
     }
 
-    /// Parses values identified by position, if there are any; returns the remaining words.
+    /// Returns the remaining words.
     fn take_row(&mut self, words: &'w [Word]) -> Result<&'w [Word], Fault> {
         let is_value = |word: &Word| word.equals.is_none();
         if !words.first().is_some_and(is_value) {

@@ -3,7 +3,7 @@
 use packfs_core::Error;
 use std::fmt;
 
-/// A fault: value found, values allowed, and an optional hint. [`Fault::at`] adds the position.
+/// [`Fault::at`] adds the position.
 #[derive(Debug)]
 pub(crate) struct Fault {
     text: String,
@@ -11,24 +11,22 @@ pub(crate) struct Fault {
 }
 
 impl Fault {
-    /// Creates a fault; `text` has the value found and those allowed.
+    /// `text` names the value found and those allowed.
     pub(crate) fn new(text: impl Into<String>) -> Self {
         Fault { text: text.into(), hint: None }
     }
 
-    /// Adds a hint.
     #[must_use]
     pub(crate) fn hint(mut self, hint: &'static str) -> Self {
         self.hint = Some(hint);
         self
     }
 
-    /// Converts to an error at a position such as `root.manifest:12`.
+    /// `place` is a position such as `root.manifest:12`.
     pub(crate) fn at(self, place: impl fmt::Display) -> Error {
         Fault::advised(Error::corrupt("manifest", self.text).at(place), self.hint)
     }
 
-    /// Converts to a usage error, for a line that was given as an option.
     pub(crate) fn usage_at(self, place: impl fmt::Display) -> Error {
         Fault::advised(Error::usage(self.text).at(place), self.hint)
     }

@@ -41,15 +41,12 @@ pub fn looks_like_entries(first_bytes: &[u8]) -> bool {
     first.is_some_and(|line| parse(line, &mut Defaults::default()).is_ok())
 }
 
-/// Result of the type-specific part of an entry.
 pub(crate) enum EntryNode {
     Node(NodeKind),
     Link(ImagePath),
-    /// Change of an existing node.
     Modified,
 }
 
-/// Errors: those of the file with the contents.
 pub(crate) fn entry_node(what: EntryData, contents: &mut ManifestContents) -> Result<EntryNode> {
     Ok(EntryNode::Node(match what {
         EntryData::Link(target) => return Ok(EntryNode::Link(target)),
@@ -64,7 +61,7 @@ pub(crate) fn entry_node(what: EntryData, contents: &mut ManifestContents) -> Re
     }))
 }
 
-/// Passes each line without its end, and its number, to the callback; returns the number of lines.
+/// Passes each line without its end, and its number; returns the number of lines.
 pub(crate) fn read_lines(
     input: &mut (impl BufRead + ?Sized),
     name: &str,
@@ -93,8 +90,8 @@ pub(crate) fn check_first_line(line: &[u8], place: String) -> Result<()> {
     match line.trim_ascii_end().strip_prefix(MAGIC) {
         Some(b"1") => Ok(()),
         Some(version) if !version.is_empty() && version.iter().all(u8::is_ascii_digit) => {
-            let what = format!("version {}, this packfs knows version 1", escaped(version));
-            Err(Error::unsupported("manifest", what).at(place))
+            let fault = format!("version {}, this packfs knows version 1", escaped(version));
+            Err(Error::unsupported("manifest", fault).at(place))
         }
         _ => Err(first_line_fault(line).at(place)),
     }

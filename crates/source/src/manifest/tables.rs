@@ -8,8 +8,6 @@ use packfs_core::escaped;
 const COUNT_MAX: u64 = 1 << 16;
 
 /// Returns the entries of a row with all ten columns; `None` for any other line.
-///
-/// Errors: a number that is none, and too many nodes.
 pub(super) fn entries(line: &[u8]) -> Result<Option<Vec<Vec<u8>>>, Fault> {
     let words: Vec<&[u8]> = line.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty()).collect();
     let &[path, kind, mode, uid, gid, major, minor, start, step, count] = &words[..] else { return Ok(None) };
@@ -21,14 +19,14 @@ pub(super) fn entries(line: &[u8]) -> Result<Option<Vec<Vec<u8>>>, Fault> {
         [&[kind, path, mode, uid, gid].join(&b' '), more.as_bytes()].concat()
     };
     match kind {
-        // The file has to be there.
+        // The file has to exist.
         b"f" => return Ok(Some(vec![row(b"m", path, "")])),
         b"d" | b"p" => return Ok(Some(vec![row(kind, path, "")])),
         _ => {}
     }
     let [major, minor, start, step] = [major, minor, start, step].map(number);
     let (major, minor, start, step) = (major?, minor?, start?, step?);
-    // One node has no number behind its name.
+    // A single node has no number after its name.
     match number(count)? {
         0 | 1 => Ok(Some(vec![row(kind, path, &format!(" {major} {minor}"))])),
         count if count > COUNT_MAX => {

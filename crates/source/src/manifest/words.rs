@@ -1,12 +1,11 @@
 //! Words of a line, and their encoding: bare, or quoted with escapes.
 
 use super::fault::Fault;
-use packfs_core::escaped;
+use packfs_core::{escaped, hex_byte};
 
-/// One word of a line.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Word {
-    /// Its bytes, quotes and escapes resolved.
+    /// Quotes and escapes are resolved.
     pub(super) bytes: Vec<u8>,
     /// Position of the first `=` outside quotes.
     pub(super) equals: Option<usize>,
@@ -23,7 +22,6 @@ impl Word {
     }
 }
 
-/// Splits a line into words at spaces and tabs.
 pub(super) fn words(line: &[u8]) -> Result<Vec<Word>, Fault> {
     let mut found = Vec::new();
     let mut rest = line.trim_ascii_start();
@@ -36,7 +34,7 @@ pub(super) fn words(line: &[u8]) -> Result<Vec<Word>, Fault> {
     Ok(found)
 }
 
-/// Returns the first word of `rest`, and the text after it.
+/// Returns the text after the word, too.
 fn first_word(mut rest: &[u8]) -> Result<(Word, &[u8]), Fault> {
     let mut word = Word { bytes: Vec::new(), equals: None };
     if rest.first() == Some(&b'#') {
@@ -73,7 +71,7 @@ fn bare<'a>(rest: &'a [u8], word: &mut Word) -> Result<&'a [u8], Fault> {
     Ok(rest)
 }
 
-/// Decodes text up to the closing quote; returns the text after it.
+/// Decodes up to the closing quote; returns the text after it.
 fn quoted<'a>(mut rest: &'a [u8], bytes: &mut Vec<u8>) -> Result<&'a [u8], Fault> {
     loop {
         let plain = rest.iter().position(|b| matches!(b, b'"' | b'\\') || b.is_ascii_control());
@@ -97,9 +95,7 @@ fn escape(behind: &[u8]) -> Result<(u8, &[u8]), Fault> {
         [b'n', rest @ ..] => (b'\n', rest),
         [b't', rest @ ..] => (b'\t', rest),
         [byte @ (b'\\' | b'"'), rest @ ..] => (*byte, rest),
-        [b'x', high, low, rest @ ..] if high.is_ascii_hexdigit() && low.is_ascii_hexdigit() => {
-            (hex_digit(*high) << 4 | hex_digit(*low), rest)
-        }
+        [b'x', rest @ ..] if let Some(byte) = rest.get(..2).and_then(hex_byte) => (byte, &rest[2..]),
         _ => {
             let len = if behind.first() == Some(&b'x') { 3 } else { 1 };
             let found = escaped(&behind[..len.min(behind.len())]).to_string();
@@ -110,19 +106,12 @@ fn escape(behind: &[u8]) -> Result<(u8, &[u8]), Fault> {
     })
 }
 
-fn hex_digit(digit: u8) -> u8 {
-    match digit {
-        b'0'..=b'9' => digit - b'0',
-        _ => (digit | 0x20) - b'a' + 10,
-    }
-}
-
 fn control(byte: u8) -> Fault {
     Fault::new(format!("control character {byte:#04x}"))
         .hint("write the word between double quotes, and such characters as \\xNN, \\n or \\t")
 }
 
-/// Appends `bytes` as (part of) a word: bare if unambiguous, else quoted.
+/// Bare if unambiguous, else quoted.
 pub(super) fn append(out: &mut Vec<u8>, bytes: &[u8]) {
     let is_bare = |b: &u8| {
         b.is_ascii_alphanumeric()
@@ -138,7 +127,7 @@ pub(super) fn append(out: &mut Vec<u8>, bytes: &[u8]) {
             match c {
                 '"' => out.extend_from_slice(b"\\\""),
                 ' '..='~' if c != '\\' => out.push(c as u8),
-                // As in messages, so that it can be copied from there.
+                // As in messages, so that text can be copied from there.
                 c => {
                     let mut utf8 = [0; 4];
                     let text = escaped(c.encode_utf8(&mut utf8).as_bytes()).to_string();

@@ -105,7 +105,6 @@ impl AccessList {
     }
 }
 
-/// Shortens a text for messages.
 fn short(text: &str) -> String {
     text.chars().take(80).collect()
 }
@@ -152,7 +151,7 @@ impl Fields<'_> {
     }
 }
 
-/// Decodes a name of libacl, in which special characters are `\` and three octal digits.
+/// Special characters are `\` and three octal digits.
 fn unescaped(name: &str) -> String {
     let (mut plain, mut rest) = (Vec::with_capacity(name.len()), name.as_bytes());
     while let Some((&byte, behind)) = rest.split_first() {

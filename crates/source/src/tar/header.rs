@@ -3,10 +3,9 @@
 /// Length of a header, and alignment of data.
 pub(super) const BLOCK_LEN: usize = 512;
 
-/// A block of the archive.
 pub(super) type Block = [u8; BLOCK_LEN];
 
-/// A header with a valid checksum.
+/// Its checksum is valid.
 pub(super) struct Header<'a>(&'a Block);
 
 impl<'a> Header<'a> {
@@ -19,7 +18,6 @@ impl<'a> Header<'a> {
         (stored == unsigned || stored == signed).then_some(Header(block))
     }
 
-    /// Returns the type of the member.
     pub(super) fn typeflag(&self) -> u8 {
         self.0[156]
     }
@@ -28,7 +26,7 @@ impl<'a> Header<'a> {
         &self.0[257..263] == b"ustar\0"
     }
 
-    /// Returns the path, with ustar's prefix.
+    /// Includes ustar's prefix.
     pub(super) fn path(&self) -> Vec<u8> {
         let name = text(&self.0[0..100]);
         match text(&self.0[345..500]) {
@@ -37,29 +35,26 @@ impl<'a> Header<'a> {
         }
     }
 
-    /// Returns the target of a link.
     pub(super) fn link(&self) -> &'a [u8] {
         text(&self.0[157..257])
     }
 
-    /// Returns the names of user and group.
     pub(super) fn owner_names(&self) -> [&'a [u8]; 2] {
         [text(&self.0[265..297]), text(&self.0[297..329])]
     }
 
-    /// Returns a numeric field; `None` if it is invalid.
+    /// `None` if invalid.
     pub(super) fn number(&self, field: Field) -> Option<i64> {
         number(&self.0[field.range()])
     }
 
-    /// Returns the first four entries of an old GNU sparse map, true if more blocks follow, and the
-    /// real length.
+    /// The first four entries of an old GNU sparse map, true if more blocks follow, and the real
+    /// length.
     pub(super) fn sparse(&self) -> (&'a [u8], bool, Option<i64>) {
         (&self.0[386..482], self.0[482] != 0, number(&self.0[483..495]))
     }
 }
 
-/// Numeric fields.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Field {
     Mode,
@@ -97,13 +92,11 @@ impl Field {
     }
 }
 
-/// Returns a field up to its first NUL.
 fn text(field: &[u8]) -> &[u8] {
     field.split(|&b| b == 0).next().unwrap_or_default()
 }
 
-/// Parses a number: octal digits among spaces and NULs, or base 256 if the first bit is set. An
-/// empty field is 0.
+/// Octal digits among spaces and NULs, or base 256 if the first bit is set. An empty field is 0.
 pub(super) fn number(field: &[u8]) -> Option<i64> {
     let (&first, rest) = field.split_first()?;
     if first & 0x80 != 0 {
@@ -120,8 +113,7 @@ pub(super) fn number(field: &[u8]) -> Option<i64> {
     })
 }
 
-/// Adds the entries of an old GNU map to `numbers`; an empty entry ends it. `None` for an invalid
-/// number.
+/// An empty entry ends the map. `None` for an invalid number.
 pub(super) fn old_entries(bytes: &[u8], numbers: &mut Vec<u64>) -> Option<()> {
     for entry in bytes.chunks_exact(24) {
         if entry[0] == 0 {

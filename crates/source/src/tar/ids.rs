@@ -8,7 +8,7 @@ use std::path::Path;
 /// Most bytes of a table; longer ones count as empty.
 const TABLE_LEN_MAX: u64 = 64 << 20;
 
-/// Users and groups of this machine; each table is read on first use.
+/// Each table is read on first use.
 #[derive(Default)]
 pub(super) struct Ids {
     users: OnceCell<Table>,
@@ -18,24 +18,19 @@ pub(super) struct Ids {
 type Table = HashMap<String, u32>;
 
 impl Ids {
-    /// Returns the id of a user: a number itself, or a name in `/etc/passwd`. `None` for an unknown
-    /// name.
+    /// `name` may be a number; `None` for an unknown name.
     pub(super) fn user(&self, name: &str) -> Option<u32> {
         name.parse().ok().or_else(|| self.user_named(name))
     }
 
-    /// Returns the id of a name in `/etc/passwd`; `None` for an unknown name.
     pub(super) fn user_named(&self, name: &str) -> Option<u32> {
         id(name, &self.users, "/etc/passwd")
     }
 
-    /// Returns the id of a group: a number itself, or a name in `/etc/group`. `None` for an unknown
-    /// name.
     pub(super) fn group(&self, name: &str) -> Option<u32> {
         name.parse().ok().or_else(|| self.group_named(name))
     }
 
-    /// Returns the id of a name in `/etc/group`; `None` for an unknown name.
     pub(super) fn group_named(&self, name: &str) -> Option<u32> {
         id(name, &self.groups, "/etc/group")
     }
@@ -45,7 +40,7 @@ fn id(name: &str, table: &OnceCell<Table>, path: &str) -> Option<u32> {
     table.get_or_init(|| read(Path::new(path))).get(name).copied()
 }
 
-/// Reads a table; one that cannot be read, as in a sandbox, is empty.
+/// A table that cannot be read, as in a sandbox, is empty.
 fn read(path: &Path) -> Table {
     let mut bytes = Vec::new();
     let outcome = std::fs::File::open(path)
@@ -54,7 +49,7 @@ fn read(path: &Path) -> Table {
     if outcome as u64 > TABLE_LEN_MAX { Table::new() } else { parsed(&String::from_utf8_lossy(&bytes)) }
 }
 
-/// Parses lines such as `games:x:5:60:games:/usr/games:/bin/sh`; the first one of a name counts.
+/// Lines such as `games:x:5:60:games:/usr/games:/bin/sh`; the first one of a name counts.
 fn parsed(text: &str) -> Table {
     let mut table = Table::new();
     for line in text.lines().filter(|line| !line.starts_with(['#', '+', '-'])) {

@@ -8,12 +8,12 @@ use std::io::{self, Read, Seek, SeekFrom};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-/// Most members that are looked at.
+/// Most members that are examined.
 const MEMBERS_MAX: usize = 20_000;
 /// Longest list of images that is read.
 const LIST_LEN_MAX: u64 = 4 << 20;
 
-/// Returns true for an archive, compressed or not, that holds nothing but container images. Of any
+/// Returns true for an archive, compressed or not, that contains only container images. Of any
 /// other archive, little more than the first member is read.
 ///
 /// Errors: `Io`.
@@ -25,11 +25,10 @@ pub fn holds_container_image(path: &Path, limits: Limits) -> Result<bool> {
         return Ok(is_image_archive(&mut file));
     }
     let decoded = decoded_stream(Box::new(file), &format!("{path:?}"), limits);
-    // What cannot be decoded is told when it is opened.
+    // Data that cannot be decoded is reported when the archive is opened.
     Ok(decoded.is_ok_and(|reader| is_image_archive(&mut Stream(reader))))
 }
 
-/// Input that can be skipped.
 trait Skip: Read {
     fn skip(&mut self, len: u64) -> io::Result<()>;
 }
@@ -91,7 +90,6 @@ fn is_image_archive(input: &mut impl Skip) -> bool {
     is_saved || has_mark && has_index
 }
 
-/// True for a name as such archives have them.
 fn is_of_images(name: &[u8]) -> bool {
     let ends = |end: &[u8]| name.ends_with(end);
     let is_top = !name.contains(&b'/');
@@ -105,7 +103,7 @@ fn is_of_images(name: &[u8]) -> bool {
         || ends(b"/VERSION")
 }
 
-/// True for the list of images of `docker save`. Other archives have files of that name, too.
+/// True for the list of images of `docker save`; other archives contain files of that name, too.
 fn is_list_of_images(text: &[u8]) -> bool {
     let has = |word: &[u8]| text.windows(word.len()).any(|found| found == word);
     text.trim_ascii_start().starts_with(b"[") && has(b"\"Config\"") && has(b"\"Layers\"")

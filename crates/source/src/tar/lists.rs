@@ -8,7 +8,7 @@ use crate::archive::Told;
 use crate::archive::input::Input;
 use packfs_core::{ImagePath, Meta, Xattrs};
 
-/// Converts access lists to attributes, and counts dropped ones for one warning.
+/// Dropped lists are counted for one warning.
 #[derive(Default)]
 pub(super) struct Lists {
     ids: Ids,
@@ -16,8 +16,7 @@ pub(super) struct Lists {
 }
 
 impl Lists {
-    /// Adds a member's lists to its attributes. The mode gets the list's permission bits, as in the
-    /// kernel: the group's are the mask.
+    /// The mode gets the list's permission bits, as in the kernel: the group's are the mask.
     pub(super) fn apply(
         &mut self,
         records: &Records,
@@ -59,7 +58,6 @@ impl Lists {
             .add(|| format!("dropped an access list in {}: \"{path}\": {}", input.name(), dropped.why));
     }
 
-    /// Warns of the number of dropped lists, and the reason of the first.
     pub(super) fn warn(&self, input: &Input<'_>) {
         self.dropped.warn(input.progress());
     }

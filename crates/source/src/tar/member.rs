@@ -18,27 +18,20 @@ use packfs_core::{
 /// Most entries of a sparse map.
 const SPARSE_ENTRIES_MAX: u64 = 16 << 20;
 
-/// State of the conversion.
 pub(super) struct Members<'a> {
     shaper: Shaper<'a>,
     stored: Stored,
     lists: Lists,
-    /// Members of unknown types.
     unknown: Told,
     skips_unknown: bool,
-    /// Users and groups, if names are preferred to numbers.
     ids: Option<Ids>,
-    /// Set if the data of files are left out.
     headers_only: bool,
-    /// Values of global headers so far.
     global: Records,
-    /// Values of extended headers for the next member.
     next: Option<Records>,
     long_path: Option<Vec<u8>>,
     long_link: Option<Vec<u8>>,
 }
 
-/// A member's header with its extended values.
 struct Member<'a> {
     header: &'a Header<'a>,
     start: u64,
@@ -67,8 +60,6 @@ impl<'a> Members<'a> {
         }
     }
 
-    /// Ends the archive.
-    ///
     /// Errors: `Corrupt` if an extended header has no member after it.
     pub(super) fn finish(self, input: &Input<'_>) -> Result<(Shaper<'a>, Stored)> {
         if self.next.is_some() || self.long_path.is_some() || self.long_link.is_some() {
@@ -79,7 +70,6 @@ impl<'a> Members<'a> {
         Ok((self.shaper, self.stored))
     }
 
-    /// Processes one header and the data after it.
     pub(super) fn take(&mut self, header: &Header<'_>, start: u64, input: &mut Input<'_>) -> Result<()> {
         let size = |members: &Self| members.size(header, start, input);
         match header.typeflag() {
@@ -100,9 +90,9 @@ impl<'a> Members<'a> {
                 input.data(size)?;
             }
             b'M' => {
-                let what = format!("multi-volume member in {} at {start:#x}", input.name());
+                let fault = format!("multi-volume member in {} at {start:#x}", input.name());
                 return Err(
-                    Error::unsupported("tar archive", what).hint("join the volumes with GNU tar first")
+                    Error::unsupported("tar archive", fault).hint("join the volumes with GNU tar first")
                 );
             }
             _ => {
@@ -179,7 +169,7 @@ impl<'a> Members<'a> {
         self.shaper.add(&path, kind, meta, xattrs)
     }
 
-    /// Notes a member of an undefined type; POSIX says that it is a regular file.
+    /// POSIX defines members of other types as regular files.
     fn tell_unknown(&mut self, typeflag: u8, path: &ImagePath, start: u64, input: &Input<'_>) {
         let end = if self.skips_unknown { "skipped" } else { "packed as a regular file" };
         self.unknown.add(|| {
@@ -296,7 +286,6 @@ impl Member<'_> {
         Ok(Meta { mode: (mode & 0o7777) as u16, owner, mtime })
     }
 
-    /// Returns the ids of the names of user and group that this machine knows.
     fn named_owner(&self, ids: &Ids) -> [Option<u32>; 2] {
         let [user, group] = self.header.owner_names();
         let text = |record: &Option<Vec<u8>>, name: &[u8]| {
@@ -318,9 +307,8 @@ impl Member<'_> {
     }
 }
 
-/// Skips the data of a member type without data. Some archives give such a member a size but no
-/// data; others have data, which GNU tar skips and libarchive does not. A block that looks like a
-/// header is one.
+/// Some archives give a member of a type without data a size but no data; others have data, which
+/// GNU tar skips and libarchive does not. A block that looks like a header is one.
 fn pass_size_without_data(size: u64, input: &mut Input<'_>) -> Result<()> {
     if size == 0 {
         return Ok(());
@@ -343,7 +331,6 @@ fn number(header: &Header<'_>, field: Field, start: u64, input: &Input<'_>) -> R
         .map_err(|_| fault(input, start, &format!("{} {found}: must not be negative", field.name())))
 }
 
-/// Reads the data of an extended header into memory.
 fn extended(size: u64, start: u64, input: &mut Input<'_>) -> Result<Vec<u8>> {
     if size > RECORDS_LEN_MAX {
         return Err(fault(

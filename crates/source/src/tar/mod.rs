@@ -49,9 +49,6 @@ pub fn load_tar_within(
     load(crate::archive::open(input, limits, progress)?, shape)
 }
 
-/// Loads an archive that was opened.
-///
-/// Errors: as [`load_tar`].
 pub(crate) fn load(opening: Opening<'_>, shape: &Shape) -> Result<Loaded> {
     let (limits, progress) = (opening.limits, opening.progress);
     progress.begin(Stage::Scan, 0, 0);

@@ -8,21 +8,15 @@ use packfs_core::{Timestamp, Xattrs, escaped};
 pub(super) const RECORDS_LEN_MAX: u64 = 64 << 20;
 /// Most bytes of global attributes, which are repeated for every member of an archive.
 const GLOBAL_XATTRS_LEN_MAX: usize = 64 << 10;
-/// Faults of a record.
 #[derive(Debug)]
 pub(super) enum RecordFault {
-    /// Not valid PAX.
     Corrupt(String),
-    /// Not supported, and the tree would be wrong without it.
     Unsupported(String),
 }
 
-/// Scope of records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Scope {
-    /// The next member.
     Member,
-    /// Every later member.
     Global,
 }
 
@@ -34,7 +28,6 @@ pub(super) struct Records {
     pub size: Option<u64>,
     pub uid: Option<u32>,
     pub gid: Option<u32>,
-    /// Names of user and group.
     pub user: Option<Vec<u8>>,
     pub group: Option<Vec<u8>>,
     pub mtime: Option<Timestamp>,
@@ -46,15 +39,12 @@ pub(super) struct Records {
     pub encoded_xattrs: Xattrs,
     /// A label with its NUL; an attribute of that name wins.
     pub selinux: Option<Vec<u8>>,
-    /// Access lists as text.
     pub access_list: Option<Vec<u8>>,
     pub default_list: Option<Vec<u8>>,
     pub sparse: SparseRecords,
-    /// Total length of the member's own records so far.
     len: u64,
 }
 
-/// Sparse map, in one of GNU tar's three formats.
 #[derive(Clone, Debug, Default)]
 pub(super) struct SparseRecords {
     pub path: Option<Vec<u8>>,
@@ -66,16 +56,14 @@ pub(super) struct SparseRecords {
 }
 
 impl Records {
-    /// Adds the records of one extended header; later ones win.
-    ///
-    /// Errors name the record and the fault.
+    /// Later values win. Errors name the record and the fault.
     pub(super) fn add(&mut self, bytes: &[u8], scope: Scope) -> Result<(), RecordFault> {
         match scope {
             Scope::Member => {
                 self.len += bytes.len() as u64;
                 if self.len > RECORDS_LEN_MAX {
-                    let what = format!("{} bytes of records: at most {RECORDS_LEN_MAX} allowed", self.len);
-                    return Err(RecordFault::Unsupported(what));
+                    let fault = format!("{} bytes of records: at most {RECORDS_LEN_MAX} allowed", self.len);
+                    return Err(RecordFault::Unsupported(fault));
                 }
                 self.add_each(bytes, scope)
             }
@@ -123,7 +111,7 @@ impl Records {
         Ok(())
     }
 
-    /// Handles an empty value, which removes an earlier one; for an attribute it is a value.
+    /// An empty value removes an earlier one; for an attribute it is a value.
     fn unset(&mut self, key: &[u8]) -> bool {
         match key {
             b"path" => self.path = None,
@@ -181,7 +169,8 @@ impl Records {
                 if let Some(name) = key.strip_prefix(b"SCHILY.xattr.") {
                     self.xattrs.insert(attribute::plain_name(name)?, value.to_vec());
                 } else if let Some(name) = key.strip_prefix(b"LIBARCHIVE.xattr.") {
-                    let (name, value) = (attribute::encoded_name(name)?, attribute::encoded_value(value)?);
+                    let name = attribute::encoded_name(name)?;
+                    let value = attribute::encoded_value(value)?;
                     self.encoded_xattrs.insert(name, value);
                 }
             }
@@ -190,7 +179,7 @@ impl Records {
     }
 }
 
-/// Returns the reason if a record must not be ignored, as unknown ones are, but is not supported.
+/// Returns the reason if a record is not supported and must not be ignored, as unknown ones are.
 fn refused(key: &[u8], value: &[u8], scope: Scope) -> Option<String> {
     let why = match key {
         b"SUN.holesdata" => "holes as Solaris writes them",
@@ -212,8 +201,7 @@ fn wrong_value(key: &[u8], value: &[u8]) -> RecordFault {
     RecordFault::Corrupt(format!("record {}: \"{shown}\" is not a valid value", escaped(key)))
 }
 
-/// Splits off one record: its decimal length, which includes itself and the newline, a space, and
-/// the rest.
+/// Format: decimal length, which includes itself and the newline, a space, and the rest.
 fn split(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
     let space = bytes.iter().take(20).position(|&b| b == b' ')?;
     let len = usize::try_from(decimal(&bytes[..space])?).ok()?;
@@ -290,7 +278,16 @@ mod tests {
             let outcome = Records::default().add(&record(text), scope);
             assert!(matches!(outcome, Err(RecordFault::Unsupported(_))), "{text:?}: {outcome:?}");
         }
-        for text in [&b"GNU.sparse.major=2"[..], b"SCHILY.xattr.=x", b"SCHILY.xattr.a\0=x"] {
+        for text in [
+            &b"GNU.sparse.major=2"[..],
+            b"SCHILY.xattr.=x",
+            b"SCHILY.xattr.a\0=x",
+            b"LIBARCHIVE.xattr.user.%+a=AA",
+            b"LIBARCHIVE.xattr.user.%4=AA",
+            b"LIBARCHIVE.xattr.user.%=AA",
+            b"LIBARCHIVE.xattr.user.a=A",
+            b"LIBARCHIVE.xattr.user.a=A!",
+        ] {
             let outcome = Records::default().add(&record(text), Scope::Member);
             assert!(matches!(outcome, Err(RecordFault::Corrupt(_))), "{text:?}: {outcome:?}");
         }

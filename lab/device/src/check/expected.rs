@@ -126,7 +126,7 @@ mod tests {
     fn random(spec: &DeviceSpec, operation: Operation) -> f64 {
         let blocks = spec.medium.capacity / BLOCK;
         let requests: Vec<_> =
-            (0..4000).map(|index| (crate::random::mix(index) % blocks * BLOCK, BLOCK)).collect();
+            (0..4000).map(|index| (packfs_host::mix(index) % blocks * BLOCK, BLOCK)).collect();
         per_second(spec, operation, &requests)
     }
 

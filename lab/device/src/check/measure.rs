@@ -2,9 +2,9 @@
 
 use crate::aligned::Aligned;
 use crate::path_cost::open_direct;
-use crate::random::mix;
 use crate::{Nanos, Simulated, clock};
 use packfs_core::{Error, Result, ResultExt};
+use packfs_host::mix;
 use std::fs::File;
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
@@ -21,7 +21,6 @@ pub(super) struct Span {
     pub(super) requests: u64,
 }
 
-/// A series of requests.
 pub(super) struct Pattern {
     place: Place,
     is_write: bool,
@@ -77,12 +76,10 @@ impl Pattern {
     }
 }
 
-/// Figures of a series.
 pub(super) struct Found {
     requests: u64,
     bytes: u64,
     time: Nanos,
-    /// Part of the requests that was late.
     pub(super) late: f64,
 }
 

@@ -17,7 +17,6 @@ const PREFIX: &str = "packfs-";
 
 static NEXT: AtomicU32 = AtomicU32::new(0);
 
-/// A control group, removed when dropped.
 #[derive(Debug)]
 pub(super) struct Group {
     path: PathBuf,
@@ -56,12 +55,10 @@ impl Group {
         Some(group)
     }
 
-    /// The file that a process enters the group by.
     pub(super) fn door(&self) -> PathBuf {
         self.path.join("cgroup.procs")
     }
 
-    /// Its folder.
     #[cfg(test)]
     pub(super) fn path(&self) -> &Path {
         &self.path

@@ -2,15 +2,13 @@
 //! idle.
 
 use super::{Nanos, Operation, Request, span};
-use crate::random::Random;
 use crate::spec::{Access, DeviceSpec};
+use packfs_host::Random;
 
-/// Place of the head, and contents of the buffer.
 #[derive(Default)]
 pub(super) struct Heads {
     /// Up to where it was asked for.
     at: u64,
-    /// When the head came by there.
     since: Nanos,
     /// Place from which it read without a gap; the range up to `at` may still be in the buffer.
     from: u64,
@@ -19,7 +17,6 @@ pub(super) struct Heads {
 }
 
 impl Heads {
-    /// Returns the distance to a place.
     pub(super) fn distance(&self, offset: u64) -> u64 {
         self.at.abs_diff(offset)
     }

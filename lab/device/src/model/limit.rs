@@ -6,7 +6,6 @@ use super::Nanos;
 pub(super) struct Limit {
     /// Nanoseconds for each.
     each: f64,
-    /// When the next one may pass.
     next: f64,
 }
 

@@ -8,7 +8,6 @@ const STREAMS: usize = 8;
 /// overtake each other on their way through several threads.
 const NEAR: u64 = 1 << 20;
 
-/// Ends of sequences.
 #[derive(Default)]
 pub(super) struct Streams {
     ends: [Option<u64>; STREAMS],

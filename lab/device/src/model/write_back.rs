@@ -2,14 +2,11 @@
 
 use super::{Nanos, Request};
 
-/// See the module.
 #[derive(Default)]
 pub(super) struct WriteBack {
-    /// Time that the medium still owes.
     work: Nanos,
     /// Bytes that wait for it.
     bytes: u64,
-    /// Up to when work was done.
     until: Nanos,
     /// End of the last write.
     at: u64,
@@ -48,7 +45,6 @@ impl WriteBack {
         self.until
     }
 
-    /// Takes a write that owes the medium so much.
     pub(super) fn add(&mut self, request: &Request, work: Nanos) {
         self.work = self.work.saturating_add(work);
         self.bytes = self.bytes.saturating_add(request.len);
@@ -67,7 +63,6 @@ impl WriteBack {
         self.at.abs_diff(offset) as f64
     }
 
-    /// Returns the number of requests of this length that it holds, with the one that comes.
     pub(super) fn requests(&self, len: u64) -> f64 {
         1.0 + self.bytes as f64 / len.max(1) as f64
     }

@@ -4,10 +4,8 @@ use super::Want;
 use super::candidates::LeftOut;
 use super::check::{self, Truth};
 use super::row::Row;
-use crate::report::{Terminal, as_figure, environment, figure, table_lines};
+use crate::report::{Style, Terminal, Text, as_figure, figure};
 use crate::results::{Cell, Table, Unit};
-use minijinja::value::{Serde, Value};
-use packfs::{Error, Result, printable};
 use serde::Serialize;
 
 /// Extent of the tree and of its samples.
@@ -73,33 +71,76 @@ pub struct Answer {
     pub took: f64,
 }
 
-/// An answer with its tables, for the template.
-#[derive(Serialize)]
-struct Shown<'a> {
-    answer: &'a Answer,
-    candidates: Value,
-    truth: Value,
-}
-
 impl Answer {
     /// Returns the answer for people.
-    ///
-    /// Errors: none that an answer can cause.
-    pub fn text(&self, terminal: Terminal) -> Result<String> {
-        let mut words = environment();
-        words.add_filter("seconds", |seconds: f64| figure(seconds, Unit::Seconds));
-        words.add_filter("length", |bytes: u64| figure(as_figure(bytes), Unit::Bytes));
-        words.add_filter("percent", |share: f64| figure(share, Unit::Percent));
-        // Tables hold colors, and their cells are escaped; everything else is escaped here.
-        words.set_formatter(|out, _, value| match value.as_str().filter(|_| !value.is_safe()) {
-            Some(text) => Ok(out.write_str(&printable(text))?),
-            None => Ok(write!(out, "{value}")?),
-        });
-        let lines = |table: &Table| Value::from_safe_string(table_lines(table, terminal).join("\n"));
-        let truth = lines(&check::table(&self.truth));
-        let shown = Shown { answer: self, candidates: lines(&self.table()), truth };
-        let text = words.render_str(include_str!("answer.txt"), Serde(shown));
-        text.map_err(|error| Error::failed(format!("the answer cannot be written: {error}")))
+    pub fn text(&self, terminal: Terminal) -> String {
+        // Nothing wraps: the command is one line, and so is each fact.
+        let mut text = Text::new(Style::Terminal(Terminal { width: None, ..terminal }));
+        text.words(&self.command);
+        text.words("");
+        self.facts().iter().for_each(|(label, what)| text.words(&format!("  {label:7} {what}")));
+        text.words("");
+        self.reasons.iter().for_each(|reason| text.words(reason));
+        text.words("");
+        text.table_within(&self.table(), terminal.width);
+        text.words("* nothing listed is both smaller and read sooner");
+        if self.rows.iter().any(|row| !row.kernel_measured) {
+            text.words("~ what decoding takes the kernel is told from packfs's own decoding");
+        }
+        text.words("");
+        text.words(&self.looked.words());
+        self.notes.iter().for_each(|note| text.words(note));
+        self.left_out.iter().for_each(|it| text.words(&format!("Left out: {}: {}", it.candidate, it.reason)));
+        if !self.truth.is_empty() {
+            text.words("");
+            text.words(&format!("Forecast against truth on {}", self.device));
+            text.table_within(&check::table(&self.truth), terminal.width);
+        }
+        for one in &self.truth {
+            if let Some(why) = &one.not_read {
+                text.words(&format!("{}: not read: {why}", one.candidate));
+            }
+        }
+        text.words(&format!("Answered in {}.", figure(self.took, Unit::Seconds)));
+        text.text
+    }
+
+    fn facts(&self) -> Vec<(&'static str, String)> {
+        let Some(best) = self.rows.first() else { return Vec::new() };
+        let seconds = |seconds: f64| figure(seconds, Unit::Seconds);
+        let how = match best.size.error {
+            error if error > 0.0 => format!(", +- {}: forecast", figure(error, Unit::Percent)),
+            _ => ": measured, before times and owners that options change".into(),
+        };
+        let assumed = if self.kernel_assumed {
+            ", assumed as it runs here; --kernel VERSION names the one that is to mount the image"
+        } else {
+            ""
+        };
+        let Processor { name, count, jobs } = &self.processor;
+        let rate = best.decodes_mib_per_second as u64;
+        vec![
+            ("image", format!("{}{how}", length(best.size.bytes))),
+            (
+                "read",
+                format!("{} on {} ({}): forecast", seconds(best.read.seconds), self.device, self.workload),
+            ),
+            (
+                "build",
+                format!(
+                    "{} of processor time, {} here: forecast",
+                    seconds(best.build.cpu),
+                    seconds(best.build.wall)
+                ),
+            ),
+            ("kernel", format!("Linux {}{assumed}", self.kernel)),
+            (
+                "CPU",
+                format!(
+                    "this machine's is assumed: {name}, {count} at once, {jobs} of them packing; it decodes {rate} MiB/s of this image"
+                ),
+            ),
+        ]
     }
 
     fn table(&self) -> Table {
@@ -128,4 +169,22 @@ impl Answer {
         ];
         Table::new("", "", &columns, rows.collect())
     }
+}
+
+impl Extent {
+    fn words(&self) -> String {
+        let all = length(self.bytes);
+        if self.whole {
+            return format!("Measured: every candidate packed all {all}.");
+        }
+        let Self { sampled, samples, seed, .. } = self;
+        format!(
+            "Measured: every candidate packed {} of {all} in {samples} samples (seed {seed}); each layout was packed as a whole once, with zstd:3.",
+            length(*sampled)
+        )
+    }
+}
+
+fn length(bytes: u64) -> String {
+    figure(as_figure(bytes), Unit::Bytes)
 }

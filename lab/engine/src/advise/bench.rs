@@ -26,21 +26,17 @@ const REFERENCE_NODES: [u64; 2] = [2_000_000, 250_000];
 /// Room for an image of that in memory; incompressible files take a little more than they have.
 const MEMORY_LEN: [u64; 2] = [2 * WHOLE_LEN[0], 2 * WHOLE_LEN[1]];
 
-/// All that every candidate is measured with.
 pub(super) struct Bench<'a> {
     pub(super) question: &'a Question,
     /// The kernel that is to mount the image.
     pub(super) kernel: Kernel,
-    /// The tree.
     pub(super) all: Arc<Loaded>,
-    /// The part of it that is packed with the quick codec, and the quotient of all to it.
     pub(super) whole: Arc<Loaded>,
     pub(super) times: f64,
     /// Parts that stand for that; none: it is short enough itself.
     pub(super) samples: Vec<Sample>,
     /// A list of what is read, which is packed in front; none: nothing that was given is read.
     pub(super) trace: Option<&'a Path>,
-    /// The workload.
     pub(super) files: Vec<ImagePath>,
     pub(super) jobs: usize,
     pub(super) scratch: Scratch,

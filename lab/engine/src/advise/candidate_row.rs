@@ -24,7 +24,6 @@ struct Costs {
 }
 
 impl Bench<'_> {
-    /// Measures all candidates of one layout.
     pub(super) fn layout(
         &self,
         candidates: &[&Candidate],
@@ -75,7 +74,6 @@ impl Bench<'_> {
         Ok(rows)
     }
 
-    /// Measures a candidate on the whole tree.
     fn as_a_whole(
         &self,
         candidate: &Candidate,

@@ -62,7 +62,6 @@ struct Row {
     order: String,
     #[serde(default)]
     all_packed: bool,
-    /// Codecs that are always measured.
     #[serde(default)]
     quick: Vec<String>,
     /// Codecs that are measured if there is time.
@@ -114,7 +113,7 @@ impl Candidate {
             packing = packing.order(Order::Path);
         }
         if layout.far {
-            packing = packing.order(Order::Similarity { within: Some(u64::MAX) });
+            packing = packing.order(Order::EVERYWHERE);
         }
         for (name, value) in self.format_options() {
             packing = packing.option(name, value);

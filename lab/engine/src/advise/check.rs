@@ -57,7 +57,6 @@ impl Truth {
         self.middle().map(|middle| self.read_forecast / middle.max(1e-9) - 1.0)
     }
 
-    /// The middle of the runs.
     fn middle(&self) -> Option<f64> {
         Spread::of(self.read.iter().copied()).map(|runs| runs.median)
     }
@@ -97,7 +96,6 @@ pub(super) fn check(bench: &Bench<'_>, rows: &[Row], progress: &dyn Progress) ->
     Ok(found)
 }
 
-/// Runs of a reading.
 #[derive(Default)]
 struct Runs {
     /// Seconds of each run.
@@ -137,7 +135,6 @@ fn on_device(
     Ok(runs)
 }
 
-/// Returns the comparison as a table.
 pub(super) fn table(truth: &[Truth]) -> Table {
     let columns = [
         ("candidate", Unit::Text),

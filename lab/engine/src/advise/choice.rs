@@ -66,7 +66,6 @@ fn compare(a: f64, b: f64) -> Ordering {
     a.partial_cmp(&b).unwrap_or(Ordering::Equal)
 }
 
-/// The rows that no other beats in both size and reading time.
 pub(crate) fn front(rows: &[Row]) -> Vec<bool> {
     let beats = |a: &Row, b: &Row| {
         a.size.bytes <= b.size.bytes

@@ -15,14 +15,11 @@ use std::sync::Arc;
 /// Bytes of a read.
 const BUFFER_LEN: usize = 256 << 10;
 
-/// A packed tree.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Packed {
     /// Length of the image, in bytes.
     pub(crate) image_len: u64,
-    /// File data in it.
     pub(crate) data_len: u64,
-    /// Everything else but padding.
     pub(crate) metadata_len: u64,
     /// Bytes of each class of files: before, and in the image.
     pub(crate) classes: BTreeMap<Class, (u64, u64)>,

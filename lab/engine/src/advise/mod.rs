@@ -17,6 +17,7 @@ mod check;
 mod choice;
 mod forecast;
 mod kernels;
+mod limit;
 mod measure;
 mod mounted;
 mod question;
@@ -47,13 +48,13 @@ use std::time::Instant;
 /// Answers a question.
 ///
 /// Errors: `Usage` for a format that there is not or a kernel that mounts none; `Failed` for a tree
-/// without a byte that can be read; those of reading the tree and of writing to the scratch folder;
-/// `Cancelled`.
+/// without a byte that can be read; `TooLarge` if no image fits; those of reading the tree and of
+/// writing to the scratch folder; `Cancelled`.
 pub fn advise(question: &Question, progress: &dyn Progress) -> Result<Answer> {
     let start = Instant::now();
     let kernel = question.kernel.map_or_else(Kernel::running, Ok)?;
     let assumed = question.kernel.is_none();
-    let (candidates, left_out) =
+    let (candidates, mut left_out) =
         candidates::candidates(question.want, &question.formats, kernel, question.quick)?;
     if candidates.is_empty() {
         let reasons: Vec<String> = left_out.iter().map(|left| left.reason.clone()).collect();
@@ -82,6 +83,9 @@ pub fn advise(question: &Question, progress: &dyn Progress) -> Result<Answer> {
         let of_layout: Vec<&Candidate> = candidates.iter().filter(|it| it.layout == layout).collect();
         let mut parts = Parts { progress, done: rows.len(), total: candidates.len() };
         rows.extend(lab.layout(&of_layout, &mut kernel_missing, &mut parts)?);
+    }
+    if let Some(most) = question.max_size {
+        left_out.extend(limit::keep_those_that_fit(most, &mut rows)?);
     }
     let order = choice::rank(question.want, &rows);
     let front = choice::front(&rows);

@@ -15,7 +15,6 @@ use crate::scratch;
 /// Bytes of a read, equal to those of `cat`.
 const BUFFER_LEN: usize = 128 << 10;
 
-/// A mount that goes away when dropped, or when a program that is stopped undoes what it did.
 pub(crate) struct Mounted(scratch::Mounted);
 
 impl Mounted {

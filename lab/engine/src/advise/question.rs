@@ -20,6 +20,8 @@ pub struct Question {
     pub kernel: Option<Kernel>,
     /// True if less is measured.
     pub quick: bool,
+    /// Most bytes that the image may have.
+    pub max_size: Option<u64>,
     /// Formats to consider; none: SquashFS and EROFS.
     pub formats: Vec<String>,
     /// A list of the files that are read, for every want but [`Want::Random`], which draws them.

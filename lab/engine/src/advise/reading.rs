@@ -25,7 +25,6 @@ const THIN: usize = 5;
 /// Walks over the files of one image, as soon as it is mounted.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Measured {
-    /// All files.
     all: Walk,
     /// Every fifth: nearly as much is decoded where files share blocks, and a fifth where they do
     /// not.
@@ -134,7 +133,6 @@ fn told_apart(all: &[Measured]) -> Option<(f64, f64)> {
     (per_byte > 0.0 && per_file > 0.0).then_some((per_byte, per_file))
 }
 
-/// The same, told from packfs's own decoding.
 pub(crate) fn cost_guessed(candidate: &Candidate, all: &[Decoding]) -> Cost {
     let codec = candidate.codec.as_deref().unwrap_or_default();
     let slower = SLOWER.iter().find(|(name, _)| codec.starts_with(name)).map_or(1.5, |(_, factor)| *factor);

@@ -35,7 +35,6 @@ impl fmt::Display for Row {
     }
 }
 
-/// A row for tests of what is made of rows.
 #[cfg(test)]
 pub(crate) fn test_row(codec: &str, bytes: u64, read: f64, build: f64) -> Row {
     use super::candidates::Layout;

@@ -23,15 +23,12 @@ const STRETCH_LEN: u64 = 1 << 20;
 /// Weight of a node besides its bytes, so that a million empty files are many.
 const NODE_WEIGHT: u64 = 512;
 
-/// A tree made of parts of another.
 pub(crate) struct Sample {
-    /// It, with its contents.
     pub(crate) loaded: Arc<Loaded>,
     /// Length of its files, in bytes.
     pub(crate) bytes: u64,
 }
 
-/// A part that is taken as a whole.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Unit {
     /// Every node in the range but long files.
@@ -40,7 +37,6 @@ enum Unit {
     Piece { node: NodeId, number: u64 },
 }
 
-/// Parts of a tree by kind.
 #[derive(Default)]
 struct Strata {
     stretches: Vec<Unit>,
@@ -253,7 +249,6 @@ impl Building<'_> {
     }
 }
 
-/// A range of some contents.
 struct Part {
     content: ContentId,
     range: Range<u64>,

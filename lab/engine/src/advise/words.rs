@@ -6,7 +6,6 @@ use super::row::Row;
 use crate::process::quoted;
 
 impl Bench<'_> {
-    /// Returns the extent of the tree and of its samples.
     pub(super) fn looked(&self) -> Extent {
         let whole = self.samples.is_empty() && self.times <= 1.0;
         Extent {
@@ -23,7 +22,6 @@ impl Bench<'_> {
         }
     }
 
-    /// Returns notes on the origin of the figures.
     pub(super) fn notes(&self, rows: &[Row], kernel_missing: Option<String>) -> Vec<String> {
         let mut notes = vec![format!(
             "Read times: which blocks Linux {} asks for and when, played through the model of {} ({}).",
@@ -59,7 +57,6 @@ impl Bench<'_> {
         notes
     }
 
-    /// The command that makes the image.
     pub(super) fn command(&self, best: &Row) -> String {
         let candidate = &best.candidate;
         let tree = &self.question.tree;
@@ -78,6 +75,9 @@ impl Bench<'_> {
         }
         if !best.losses.is_empty() {
             words.push("--lossy".into());
+        }
+        if let Some(most) = self.question.max_size {
+            words.extend(["--max-size".into(), most.to_string()]);
         }
         words.iter().map(|word| quoted(word.as_ref())).collect::<Vec<_>>().join(" ")
     }

@@ -1,11 +1,10 @@
 //! The format of plans: rows that may hold further rows, which inherit the keys they leave out.
 
-use std::fmt;
-
 use packfs::{Error, Result, one_line};
 use serde::Deserialize;
 use toml::{Table, Value};
 
+use super::target::Target;
 use crate::results::Recipe;
 use crate::session::{parse_recipe, recipe_label};
 use crate::workload::{Need, Workload};
@@ -49,63 +48,6 @@ pub struct Side {
     pub reader: Option<String>,
 }
 
-/// Upper limits; those that are not set are not looked at.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Target {
-    /// Time, as a part of the rival's.
-    pub wall: Option<f64>,
-    /// Time, in seconds.
-    pub seconds: Option<f64>,
-    /// Processor time, as a part of the rival's.
-    pub cpu: Option<f64>,
-    /// Length of the image, as a part of the rival's.
-    pub size: Option<f64>,
-    /// Length of the image, in bytes.
-    pub bytes: Option<u64>,
-    /// Bytes that the device below reads, as a part of the rival's.
-    pub device_bytes: Option<f64>,
-    /// Requests in which it reads them, as a part of the rival's.
-    pub device_requests: Option<f64>,
-    /// Memory of the program, or of the one that serves a mount, in MiB.
-    pub memory_mib: Option<u64>,
-    /// Bytes of memory that each file, folder or other entry of the tree adds to that.
-    pub memory_per_entry: u64,
-}
-
-impl Target {
-    /// Returns true if a limit is a part of the rival's figure.
-    fn needs_rival(&self) -> bool {
-        let parts = [self.wall, self.cpu, self.size, self.device_bytes, self.device_requests];
-        parts.iter().any(Option::is_some)
-    }
-}
-
-/// Spelled for lists: `time at most 0.4, size at most 0.99`.
-impl fmt::Display for Target {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let part =
-            |what: &str, most: Option<f64>| most.map(|most| format!("{what} at most {most} of the rival's"));
-        let per_entry = match self.memory_per_entry {
-            0 => String::new(),
-            bytes => format!(" and {bytes} bytes an entry"),
-        };
-        let parts = [
-            part("time", self.wall),
-            self.seconds.map(|most| format!("time at most {most} s")),
-            part("processor time", self.cpu),
-            part("size", self.size),
-            self.bytes.map(|most| format!("size at most {most} bytes")),
-            part("bytes from the device", self.device_bytes),
-            part("requests to the device", self.device_requests),
-            self.memory_mib.map(|most| format!("memory at most {most} MiB{per_entry}")),
-        ];
-        let parts: Vec<_> = parts.into_iter().flatten().collect();
-        f.write_str(&if parts.is_empty() { "no target".to_owned() } else { parts.join(", ") })
-    }
-}
-
-/// The whole file.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct File {
@@ -114,7 +56,6 @@ struct File {
     runs: u32,
     /// Device, or devices, of cases that name none.
     device: Option<Value>,
-    /// Cases, and rows of what several have in common.
     case: Vec<Table>,
 }
 
@@ -142,14 +83,12 @@ impl PlanFile {
     }
 }
 
-/// Returns the rows in a row that hold no further ones, with all that it gives them.
 fn leaves(mut outer: Table) -> Vec<Table> {
     let Some(Value::Array(cases)) = outer.remove("cases") else { return vec![outer] };
     let inner = cases.iter().filter_map(Value::as_table);
     inner.flat_map(|row| leaves(outer.clone().into_iter().chain(row.clone()).collect())).collect()
 }
 
-/// Reads a device, or a list of such.
 fn devices(value: Value) -> Result<Vec<String>, String> {
     let devices: Option<Vec<String>> = match value {
         Value::String(device) => Some(vec![device]),
@@ -173,7 +112,7 @@ impl Case {
         let image = word("image").unwrap_or_default();
         let rival_tree = word("rival_tree").unwrap_or_else(|| tree.clone());
         let rival = word("rival").map(|rival| Side::of(&rival, &image, rival_tree, workload)).transpose()?;
-        let target: Target = row.try_into().map_err(|error: toml::de::Error| one_line(&error.to_string()))?;
+        let target = Target::of(row)?;
         if rival.is_none() && target.needs_rival() {
             return Err(format!("{packfs}: a part of a rival's figure needs a rival"));
         }

@@ -1,14 +1,16 @@
 //! Plans with targets: what packfs has to reach beside its rivals, as data in `plans/*.toml`.
 //!
-//! `file` reads one, `cells` makes a session's plan of its cases, and `verdict` holds what the
-//! session measured against the targets.
+//! `file` reads one, `target` its limits, `cells` makes a session's plan of its cases, and
+//! `verdict` holds what the session measured against the targets.
 
 mod cells;
 mod file;
+mod target;
 mod verdict;
 
 pub use cells::{PlanRequest, session_plan};
-pub use file::{Case, PlanFile, Side, Target};
+pub use file::{Case, PlanFile, Side};
+pub use target::Target;
 pub use verdict::{Verdicts, judge};
 
 use std::path::Path;

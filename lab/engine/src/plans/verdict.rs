@@ -1,9 +1,10 @@
 //! Figures of a session held against the targets of its plan.
 
-use super::file::{Case, Side, Target};
+use super::file::{Case, Side};
+use super::target::{Figure, Limit};
 use crate::lookup::Lookup;
-use crate::report::{as_figure, figure};
-use crate::results::{self, Results, Run, Spread, Table, Unit};
+use crate::report::figure;
+use crate::results::{self, Results, Spread, Table, Unit};
 use crate::session::Cell;
 use crate::workload::Need;
 
@@ -19,70 +20,11 @@ pub struct Verdicts {
     rows: Vec<Vec<results::Cell>>,
 }
 
-/// A figure of an image or of its runs.
-#[derive(Clone, Copy)]
-enum Figure {
-    Size,
-    OfRun(fn(&Run) -> Option<f64>),
-}
-
-/// One limit of a target.
-struct Limit {
-    what: &'static str,
-    unit: Unit,
-    figure: Figure,
-    /// Most that packfs may have, as a part of the rival's or of `absolute`.
-    most: f64,
-    /// The limit itself where it is no part of the rival's.
-    absolute: Option<f64>,
-}
-
-impl Target {
-    /// Lists the limits that are set, for a tree of this number of entries.
-    fn limits(&self, entries: u64) -> Vec<Limit> {
-        let part = |what, unit, figure, most: Option<f64>| {
-            most.map(|most| Limit { what, unit, figure, most, absolute: None })
-        };
-        let absolute = |what, unit, figure, absolute: Option<f64>| {
-            absolute.map(|_| Limit { what, unit, figure, most: 1.0, absolute })
-        };
-        let memory = self.memory_mib.map(|mib| (mib << 20) + self.memory_per_entry * entries);
-        let wall = Figure::OfRun(|run| Some(run.wall));
-        let limits = [
-            part("time", Unit::Seconds, wall, self.wall),
-            absolute("time", Unit::Seconds, wall, self.seconds),
-            part("processor time", Unit::Seconds, Figure::OfRun(|run| Some(run.user + run.system)), self.cpu),
-            part("size", Unit::Bytes, Figure::Size, self.size),
-            absolute("size", Unit::Bytes, Figure::Size, self.bytes.map(as_figure)),
-            part(
-                "bytes from the device",
-                Unit::Bytes,
-                Figure::OfRun(|run| run.device_bytes.map(as_figure)),
-                self.device_bytes,
-            ),
-            part(
-                "requests",
-                Unit::Count,
-                Figure::OfRun(|run| run.device_requests.map(as_figure)),
-                self.device_requests,
-            ),
-            absolute(
-                "memory",
-                Unit::Bytes,
-                Figure::OfRun(|run| run.memory_peak.map(as_figure)),
-                memory.map(as_figure),
-            ),
-        ];
-        limits.into_iter().flatten().collect()
-    }
-}
-
 /// Judges each case on each of its devices, or on `devices` if there are any.
 pub fn judge(cases: &[Case], devices: &[String], results: &Results) -> Verdicts {
     judged(cases, devices, results).0
 }
 
-/// Judges each case, and lists the cells that were looked up for that.
 pub(super) fn judged(cases: &[Case], devices: &[String], results: &Results) -> (Verdicts, Vec<Cell>) {
     let (found, mut verdicts) = (Lookup::new(results), Verdicts::default());
     for case in cases {
@@ -132,7 +74,7 @@ impl Verdicts {
         };
         let entries = found.tree(&case.packfs.tree).map_or(0, |tree| tree.files + tree.dirs + tree.others);
         for limit in case.target.limits(entries) {
-            let side = |side: &Side| look_up(limit.figure, side, cell(side), found);
+            let side = |side: &Side| look_up(limit.kind.figure, side, cell(side), found);
             let ours = side(&case.packfs);
             let rival = case.rival.as_ref().filter(|_| limit.absolute.is_none()).map(side);
             let against = limit.absolute.map(results::Cell::exact).or(rival).unwrap_or(results::Cell::Empty);
@@ -147,7 +89,7 @@ impl Verdicts {
                 (results::Cell::Missing(why), _) | (_, results::Cell::Missing(why)) => {
                     return self.skip(&name, why);
                 }
-                _ => self.skip(&name, format!("{}: no figure was measured", limit.what)),
+                _ => self.skip(&name, format!("{}: no figure was measured", limit.kind.what)),
             }
         }
     }
@@ -155,7 +97,7 @@ impl Verdicts {
     fn add(&mut self, name: &str, limit: &Limit, ours: &Spread, against: f64) {
         // Of absolute limits the worst run counts.
         let ours = if limit.absolute.is_some() { ours.max } else { ours.median };
-        let (what, most, ratio) = (limit.what, limit.most, ours / against);
+        let (what, most, ratio) = (limit.kind.what, limit.most, ours / against);
         let is_met = ratio <= most;
         if is_met {
             self.met += 1;
@@ -166,8 +108,8 @@ impl Verdicts {
         self.rows.push(vec![
             text(name),
             text(what),
-            text(&figure(against, limit.unit)),
-            text(&figure(ours, limit.unit)),
+            text(&figure(against, limit.kind.unit)),
+            text(&figure(ours, limit.kind.unit)),
             results::Cell::exact(ratio),
             results::Cell::exact(most),
             text(if is_met { "met" } else { "missed" }),

@@ -85,12 +85,10 @@ impl Invocation {
         text.join(" ")
     }
 
-    /// Its words, quoted for a shell, with the program's whole path.
     pub(crate) fn quoted(&self) -> String {
         self.words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ")
     }
 
-    /// Makes the command of the standard library.
     pub(crate) fn command(&self) -> Result<Command> {
         let mut words = self.prefix.iter().chain(&self.words);
         let (false, Some(program)) = (self.words.is_empty(), words.next()) else {

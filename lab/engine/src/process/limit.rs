@@ -63,7 +63,6 @@ impl Confinement {
         !self.0.is_empty()
     }
 
-    /// The same program within it. How it is spelled stays.
     pub(crate) fn of(&self, invocation: &Invocation) -> Invocation {
         Invocation { prefix: self.0.clone(), ..invocation.clone() }
     }

@@ -158,7 +158,6 @@ struct Running {
     undo: Option<Undo>,
 }
 
-/// Times of a child.
 struct Taken {
     cpu: CpuTime,
     memory_peak: u64,

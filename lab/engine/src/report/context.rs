@@ -68,7 +68,6 @@ fn quick(settings: &Settings) -> &'static str {
     }
 }
 
-/// Returns the number of runs, and the meaning of the figures.
 fn runs(settings: &Settings) -> String {
     let count = figures::counted(u64::from(settings.runs), "measured run");
     let how = match settings.warm_ups() {
@@ -85,7 +84,6 @@ fn limit(limit: &CpuLimit) -> String {
     format!("{} for programs and FUSE servers; {outside}", limit.spelled())
 }
 
-/// Returns the extent of disturbance by others.
 fn noise(results: &Results) -> String {
     let summaries = summaries(results);
     let Some(worst) = summaries.iter().max_by(|one, other| one.disturbed.total_cmp(&other.disturbed)) else {
@@ -141,6 +139,20 @@ fn simulation(results: &Results) -> String {
         text += &format!("; in {found} of {all} {why}");
     }
     text
+}
+
+/// Returns how much was measured, of which trees, on how many processors.
+pub fn headline(results: &Results) -> String {
+    let trees: Vec<_> = results.trees.iter().map(|it| format!("{} ({})", it.id, tree(it))).collect();
+    let limit = results.settings.cpu_limit.as_ref();
+    format!(
+        "{}{} of {}{}{}",
+        if results.settings.quick { "A quick run, whose figures are rough: " } else { "" },
+        figures::counted(results.measurements.len() as u64, "measurement"),
+        figures::counted(results.subjects.len() as u64, "subject"),
+        if trees.is_empty() { String::new() } else { format!(" holding {}", trees.join("; ")) },
+        limit.map_or_else(String::new, |limit| format!(", with {}", limit.spelled())),
+    )
 }
 
 /// Returns the contents of a tree.

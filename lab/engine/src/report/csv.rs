@@ -5,7 +5,6 @@ use std::fmt::Write as _;
 use crate::report::summary::{Summary, summaries};
 use crate::results::{Results, Run};
 
-/// A run with its cell.
 struct Row<'a> {
     cell: &'a Summary<'a>,
     /// From 1.
@@ -96,16 +95,5 @@ mod tests {
         let fields = ["plain", "a,b", "a \"b\"", "two\nlines", ""];
         line(&mut text, fields.iter().map(|field| (*field).to_owned()));
         assert_eq!(text, "plain,\"a,b\",\"a \"\"b\"\"\",\"two\nlines\",\r\n");
-    }
-
-    #[test]
-    fn the_first_columns_are_those_that_scripts_know() {
-        let names: Vec<&str> = COLUMNS.iter().map(|(name, _)| *name).collect();
-        assert_eq!(
-            names.join(" "),
-            "workload tree subject maker format codec level block_len options luks stored_len reader device \
-             device_simulated jobs run wall_s user_s system_s memory_peak bytes device_bytes others_cpu_s \
-             stolen_cpu_s command cpus device_requests"
-        );
     }
 }

@@ -20,7 +20,6 @@ struct Spelling {
 }
 
 impl Spelling {
-    /// Chooses the spelling of a figure.
     fn of(figure: f64, unit: Unit) -> Self {
         let (scale, suffix, digits, commas) = match unit {
             Unit::Text | Unit::Ratio => (1.0, "", DIGITS, false),
@@ -76,7 +75,6 @@ fn decimals(figure: f64, digits: i32) -> usize {
     usize::try_from((digits - 1 - exponent).clamp(0, 9)).unwrap_or(0)
 }
 
-/// Commas between thousands of what stands in front of the point.
 fn with_commas(number: &str) -> String {
     let (whole, fraction) = number.split_at(number.find('.').unwrap_or(number.len()));
     let (sign, digits) = whole.split_at(whole.len() - whole.trim_start_matches('-').len());

@@ -1,12 +1,9 @@
 //! A table in words: what every report of tables has in common, whatever it draws lines with.
 
-use serde::Serialize;
-
 use crate::report::figures;
 use crate::results::{Cell, Table, Unit};
 
 /// A table whose cells are words.
-#[derive(Serialize)]
 pub struct Grid {
     /// One for each column.
     pub headings: Vec<Heading>,
@@ -17,7 +14,6 @@ pub struct Grid {
 }
 
 /// Heading of a column.
-#[derive(Serialize)]
 pub struct Heading {
     /// The words; a quoted column says so.
     pub title: String,
@@ -25,10 +21,12 @@ pub struct Heading {
     pub quoted: bool,
     /// True if it holds figures, which are set to the right.
     pub figures: bool,
+    /// True if it holds what one types.
+    pub code: bool,
 }
 
 /// One cell.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GridCell {
     /// The words.
     pub text: String,
@@ -46,6 +44,7 @@ impl Grid {
                 title: format!("{}{}", column.title, if column.quoted { " (quoted)" } else { "" }),
                 quoted: column.quoted,
                 figures: column.unit != Unit::Text,
+                code: column.title == "command",
             })
             .collect();
         let mut notes = Vec::new();

@@ -1,43 +1,36 @@
 //! Reports on a session, made from its [`Results`] alone, so that a report can be made again from
-//! the document.
+//! the file.
 //!
-//! One file for each output. They share what is said (`context`, `overview`), how figures are
-//! spelled (`figures`) and what a table is in words (`grid`); the page and Markdown are templates,
-//! filled with all of that (`shown`). None measures, and none knows a program or a format by name,
-//! but packfs.
+//! They share what is said (`sections`), how figures are spelled (`figures`), and what a table is
+//! in words (`grid`); `text` draws that for terminals and as Markdown, `html` as a page. None
+//! measures, and none knows a program or a format by name, but packfs.
 
 mod context;
 mod csv;
 mod figures;
-mod files;
 mod grid;
 mod html;
-mod json;
 mod markdown;
 mod overview;
-mod shown;
+mod sections;
 mod summary;
 mod text;
 
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-use packfs::Result;
+use packfs::{Result, ResultExt as _};
 use serde::Deserialize;
 
 pub use csv::csv;
 pub(crate) use figures::figure;
-pub use files::write_all;
 pub use html::html;
-pub use json::{json, parse, read};
-pub use markdown::markdown;
-pub(crate) use shown::environment;
 pub(crate) use summary::as_figure;
-#[cfg(test)]
-pub(crate) use text::table;
-pub(crate) use text::table_lines;
-pub use text::{Terminal, text};
+pub(crate) use text::{Style, Text};
+pub use text::{Terminal, markdown, text};
 
-use crate::results::Results;
+use crate::results::file::write_whole;
+use crate::results::{FILE, Results};
 use crate::words;
 
 /// A form of the report on a session.
@@ -52,7 +45,7 @@ pub enum Format {
     Csv,
     /// One page that needs no network, with plots.
     Html,
-    /// The document itself.
+    /// The file of results itself.
     Json,
 }
 
@@ -67,13 +60,33 @@ impl FromStr for Format {
 
 /// A session in one of the forms; `terminal` matters to [`Format::Text`] alone.
 ///
-/// Errors: as [`json()`].
+/// Errors: none that results can cause.
 pub fn report(results: &Results, format: Format, terminal: Terminal) -> Result<String> {
     Ok(match format {
         Format::Text => text(results, terminal),
-        Format::Markdown => markdown(results)?,
+        Format::Markdown => markdown(results),
         Format::Csv => csv(results),
         Format::Html => html(results)?,
-        Format::Json => json(results)?,
+        Format::Json => results.json()?,
     })
+}
+
+/// Writes the results and all reports to a folder, which is made if need be, and returns the files
+/// in the order in which they were written. Each is whole or not there.
+///
+/// Errors: `Io`, naming the file; those written before stay.
+pub fn write_all(results: &Results, folder: &Path) -> Result<Vec<PathBuf>> {
+    std::fs::create_dir_all(folder).or_io(|| format!("cannot make the folder {folder:?}"))?;
+    let files = [
+        (FILE, Format::Json),
+        ("report.md", Format::Markdown),
+        ("report.csv", Format::Csv),
+        ("report.html", Format::Html),
+    ];
+    let write = |(name, format): (&str, Format)| {
+        let path = folder.join(name);
+        write_whole(&path, report(results, format, Terminal::default())?.as_bytes())?;
+        Ok(path)
+    };
+    files.into_iter().map(write).collect()
 }

@@ -4,7 +4,6 @@
 use crate::report::summary::{Summary, as_figure, summaries};
 use crate::results::{Cell, Results, Spread, Table, Unit};
 
-/// Key of a table.
 #[derive(Clone, PartialEq, Eq)]
 struct Key<'a> {
     tree: &'a str,
@@ -12,7 +11,6 @@ struct Key<'a> {
     workload: &'a str,
 }
 
-/// A column that may stay away, and what it says of a cell.
 type Optional<'a> = (&'static str, Unit, fn(&Summary<'a>) -> Cell);
 
 /// One table for each tree, device and workload, in the order in which they were measured first;

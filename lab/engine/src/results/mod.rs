@@ -4,6 +4,7 @@
 //! display ([`Spread`]). Lengths are in bytes, times in seconds. Names that refer to other parts
 //! of the document are the `id`s of these parts.
 
+pub(crate) mod file;
 mod run;
 mod spread;
 mod subject;
@@ -11,19 +12,17 @@ mod table;
 
 use serde::{Deserialize, Serialize};
 
+pub use file::NAME as FILE;
 pub use run::{Measurement, Missing, Noise, Run, Simulation};
 pub use spread::Spread;
 pub use subject::{CodecUsage, Recipe, Subject, spelled_len};
 pub use table::{Cell, Column, Table, Unit};
 
-/// The schema that this code reads and writes; another major number is another schema.
-pub const SCHEMA: &str = "packfs-lab/1";
-
 /// Everything about one session.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Results {
-    /// [`SCHEMA`].
+    /// Name of its form, with a number.
     pub schema: String,
     /// Its title: `erofs-perf`, or the user's.
     pub title: String,
@@ -39,6 +38,10 @@ pub struct Results {
     pub devices: Vec<DeviceFacts>,
     /// Measured subjects.
     pub subjects: Vec<Subject>,
+    /// Labels of all cells that the session is to measure.
+    pub cells: Vec<String>,
+    /// Labels of the cells without runs whose subject is counted.
+    pub counted: Vec<String>,
     /// The figures, cell by cell.
     pub measurements: Vec<Measurement>,
     /// Missing cells, subjects, programs and devices.
@@ -61,9 +64,7 @@ pub struct Settings {
     pub seed: u64,
     /// Limit of processors for programs; none for all.
     pub cpu_limit: Option<CpuLimit>,
-    /// Most threads of programs where a workload does not vary them; none in sessions that did not
-    /// note it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// Most threads of programs where a workload does not vary them.
     pub jobs: Option<u32>,
 }
 
@@ -160,45 +161,4 @@ pub struct DeviceFacts {
     pub description: String,
     /// True if its speed is a model's.
     pub simulated: bool,
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn settings_of_sessions_without_a_limit_stay_readable() {
-        let all = r#"{"command": "packfs lab run t", "quick": false, "runs": 3, "seed": 1"#;
-        for rest in ["}", r#", "cpu_limit": null}"#] {
-            let settings: Settings = serde_json::from_str(&format!("{all}{rest}")).unwrap();
-            assert_eq!((settings.runs, settings.cpu_limit, settings.jobs), (3, None, None));
-        }
-    }
-
-    #[test]
-    fn runs_without_a_simulation_stay_readable() {
-        let run = Run { wall: 2.5, ..Run::default() };
-        let text = serde_json::to_string(&run).unwrap();
-        assert!(!text.contains("simulation"), "{text}");
-        assert_eq!(serde_json::from_str::<Run>(&text).unwrap(), run);
-        let simulation = Simulation { requests: 8, late: 2, lateness: 0.5, ..Simulation::default() };
-        let run = Run { simulation: Some(simulation), ..run };
-        let text = serde_json::to_string(&run).unwrap();
-        assert_eq!(serde_json::from_str::<Run>(&text).unwrap(), run);
-        assert_eq!(simulation.late_share(), 0.25);
-        assert_eq!(Simulation::default().late_share(), 0.0);
-        assert!(run.fell_behind(0.1) && !run.fell_behind(0.2), "a fifth of the time");
-        assert!(!Run { simulation: None, ..run }.fell_behind(0.0));
-    }
-
-    #[test]
-    fn a_limit_is_read_as_it_was_written() {
-        for cpus in [0.01, 0.1, 0.333, 1.0, 1.5, 255.999] {
-            let limit = CpuLimit { cpus, way: "cgroup v2 (cpu.max)".into() };
-            let text = serde_json::to_string(&limit).unwrap();
-            assert_eq!(serde_json::from_str::<CpuLimit>(&text).unwrap(), limit, "{text}");
-        }
-        let limit = CpuLimit { cpus: 1.0, way: "affinity (taskset)".into() };
-        assert_eq!(limit.spelled(), "1 processor by affinity (taskset)");
-    }
 }

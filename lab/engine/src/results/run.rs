@@ -40,13 +40,11 @@ pub struct Run {
     pub bytes: Option<u64>,
     /// Bytes that came from the device; none where they are not counted.
     pub device_bytes: Option<u64>,
-    /// Requests in which they came; none where they are not counted, and in older documents.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// Requests in which they came; none where they are not counted.
     pub device_requests: Option<u64>,
     /// Disturbance by others.
     pub noise: Noise,
-    /// Faithfulness of the simulated device to its model; none without one, and in older documents.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// Faithfulness of the simulated device to its model; none without one.
     pub simulation: Option<Simulation>,
 }
 

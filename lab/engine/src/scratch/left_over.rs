@@ -68,13 +68,11 @@ fn undo(dir: &Path) -> Result<()> {
     remove(dir)
 }
 
-/// Mappings whose name begins with a folder's.
 fn mappings_of(folder: &str) -> Vec<String> {
     let names = blocks().into_iter().filter_map(|block| std::fs::read_to_string(block.join("dm/name")).ok());
     names.map(|name| name.trim().to_owned()).filter(|name| name.starts_with(&format!("{folder}-"))).collect()
 }
 
-/// Loop devices whose file lies below a folder.
 fn loop_devices_on(dir: &Path) -> Vec<PathBuf> {
     let is_below = |block: &PathBuf| {
         std::fs::read_to_string(block.join("loop/backing_file"))

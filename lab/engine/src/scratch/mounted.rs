@@ -76,7 +76,6 @@ pub(super) fn detach(at: &Path) -> Result<()> {
     take_away(at, true).or_io(|| format!("cannot unmount {at:?}"))
 }
 
-/// Unmounts as root by a system call, else by the helper of users who may mount by FUSE.
 fn take_away(at: &Path, lazily: bool) -> rustix::io::Result<()> {
     let mut flags = UnmountFlags::NOFOLLOW;
     flags.set(UnmountFlags::DETACH, lazily);
@@ -95,7 +94,6 @@ fn take_away(at: &Path, lazily: bool) -> rustix::io::Result<()> {
     }
 }
 
-/// Mount points in a folder, each after those it lies in.
 pub(super) fn below(dir: &Path) -> Result<Vec<PathBuf>> {
     let all = table::read()?.into_iter().map(|mounted| mounted.at);
     Ok(all.filter(|at| at.starts_with(dir) && at != dir).collect())

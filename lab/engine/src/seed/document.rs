@@ -30,9 +30,7 @@ pub struct Document {
     pub runs: u32,
     /// MiB that a tree is cut down to; none for all of it.
     pub(super) part_mib: Option<u64>,
-    /// The same for sessions of minutes.
     pub(super) quick_mib: u64,
-    /// Paths that a smaller tree has to hold all of.
     #[serde(default)]
     pub(super) wanted: Vec<String>,
     /// True if trees are packed from tars.
@@ -40,13 +38,10 @@ pub struct Document {
     pub(super) as_tar: bool,
     /// Most jobs that the document has figures of.
     pub(super) most_jobs: Option<u32>,
-    /// Variables of rows of one kind.
     #[serde(default)]
     pub(super) kinds: BTreeMap<String, Variables>,
-    /// Lists of rows.
     #[serde(default)]
     pub(super) rows: BTreeMap<String, Vec<Variables>>,
-    /// Values that several columns share.
     #[serde(default)]
     pub(super) values: BTreeMap<String, Value>,
     /// The order that [`Kind::Rank`] is a place in.
@@ -58,7 +53,6 @@ pub struct Document {
     pub(super) tables: Vec<TableSpec>,
 }
 
-/// A table's heading and columns.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub(super) struct Layout {
@@ -80,7 +74,6 @@ pub(super) struct Layout {
     pub columns: Vec<ColumnSpec>,
 }
 
-/// Things that rows are repeated for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum RowsPer {
@@ -92,7 +85,6 @@ pub(super) enum RowsPer {
     SeveralJobs,
 }
 
-/// A column of a table.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ColumnSpec {
@@ -116,7 +108,6 @@ pub(super) struct TableSpec {
     pub variables: Variables,
 }
 
-/// A row, or the name of a list of rows.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(untagged)]
 pub(super) enum RowSpec {
@@ -124,7 +115,6 @@ pub(super) enum RowSpec {
     Row(Variables),
 }
 
-/// The computation of a cell, or the name of a shared one.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(untagged)]
 pub(super) enum Value {
@@ -165,7 +155,6 @@ pub(super) enum Kind {
     Missing(String),
 }
 
-/// A workload on a subject.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Timed {
@@ -179,7 +168,6 @@ pub(super) struct Timed {
     pub jobs: Option<u32>,
 }
 
-/// A part of what compsize reports.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct UsageOf {
@@ -191,7 +179,6 @@ pub(super) struct UsageOf {
     pub figure: UsageFigure,
 }
 
-/// Figures of compsize.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum UsageFigure {
@@ -274,7 +261,6 @@ impl Document {
 }
 
 impl Kind {
-    /// Values that it is computed from.
     fn parts(&self) -> Vec<&Value> {
         match self {
             Self::Ratio(of) => vec![&of.0, &of.1],

@@ -51,7 +51,6 @@ impl DocumentRequest {
         plan
     }
 
-    /// The devices, or the document's.
     pub(super) fn devices<'a>(&'a self, own: &'a [String]) -> &'a [String] {
         if self.devices.is_empty() { own } else { &self.devices }
     }

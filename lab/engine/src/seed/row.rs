@@ -8,19 +8,16 @@ use crate::results::Cell;
 /// Variables that come from the user: braces in them are no template.
 const LITERAL: [&str; 2] = ["tree", "device"];
 
-/// The variables that values of a row refer to.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Row(pub Variables);
 
 impl Row {
-    /// Returns the row with further variables, which take the place of its own.
     pub(super) fn with(&self, variables: Variables) -> Self {
         let mut row = self.clone();
         row.0.extend(variables);
         row
     }
 
-    /// Returns the row with one more variable.
     pub(super) fn set(mut self, name: &str, value: impl Into<Value>) -> Self {
         self.0.insert(name.to_owned(), value.into());
         self
@@ -38,7 +35,6 @@ impl Row {
         Some(filled)
     }
 
-    /// Returns a variable as text. Texts are templates.
     pub(super) fn text(&self, name: &str) -> Option<String> {
         match self.variable(name)? {
             Value::String(text) if LITERAL.contains(&name) => Some(text.clone()),
@@ -61,7 +57,6 @@ impl Row {
         }
     }
 
-    /// Returns a figure, to sort by.
     pub(super) fn figure(&self, name: &str) -> f64 {
         self.variable(name).and_then(number).unwrap_or_default()
     }
@@ -77,7 +72,6 @@ impl Row {
     }
 }
 
-/// Returns a number, or the smallest one of a list.
 fn number(value: &Value) -> Option<f64> {
     match value {
         Value::Integer(number) => Some(*number as f64),

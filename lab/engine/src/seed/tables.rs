@@ -28,7 +28,6 @@ impl Document {
     }
 }
 
-/// A document beside the figures of a session.
 struct Engine<'a> {
     document: &'a Document,
     asked: &'a DocumentRequest,
@@ -73,7 +72,6 @@ impl Engine<'_> {
         }
     }
 
-    /// Returns the variables of a table, and words on its workload.
     fn common(&self, spec: &TableSpec) -> Row {
         let row = Row(spec.variables.clone());
         match row.text("workload").and_then(|name| Workload::named(&name).ok()) {
@@ -227,7 +225,6 @@ impl Engine<'_> {
     }
 }
 
-/// Returns the subject that a variable spells.
 fn subject(row: &Row, name: &str) -> Option<Recipe> {
     parse_recipe(&row.text(name)?).ok()
 }

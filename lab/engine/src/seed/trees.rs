@@ -48,7 +48,6 @@ impl SeedTrees {
         Ok(trees)
     }
 
-    /// Returns the user's folder for a tree of the document.
     fn given(&self, kind: TreeKind) -> Option<&Path> {
         let named = self.named.iter().find(|(named, _)| *named == kind).map(|(_, dir)| dir.as_path());
         // One large file is made of the tree that is given, as any tree will do for that.
@@ -125,7 +124,6 @@ impl Names {
             .hint("NAME=DIR has a tree go by its name in the document, such as debian=DIR"))
     }
 
-    /// Gives a tree that is there its name.
     fn take(&mut self, tree: &PlannedTree) -> Result<()> {
         self.check(&tree.facts.id, &tree.path)?;
         self.0.push((tree.facts.id.clone(), whole(&tree.path)));
@@ -150,7 +148,6 @@ fn kept_tree(kind: TreeKind, kept: &Path, note: &dyn Fn(&str)) -> Result<Planned
     planned(&dir, Some(&row.name), Some(&row.made_by))
 }
 
-/// A tree as the tar that the document packs.
 fn as_tar(tree: PlannedTree, scratch: &Scratch, note: &dyn Fn(&str)) -> Result<PlannedTree> {
     if tree.path.is_file() {
         return Ok(tree);
@@ -163,7 +160,6 @@ fn as_tar(tree: PlannedTree, scratch: &Scratch, note: &dyn Fn(&str)) -> Result<P
     planned(&path, Some(&id), Some(&made_by))
 }
 
-/// The way to cut a tree down.
 struct Cut<'a> {
     bytes: u64,
     wanted: &'a [String],

@@ -1,14 +1,12 @@
 //! Carrying out a plan: step by step, each run noted as it comes.
 //!
-//! `steps` says in which order, purely; [`Bench`] does it to the machine; `journal` keeps it. What
+//! `steps` says in which order, purely; [`Bench`] does it to the machine; `record` keeps it. What
 //! cannot be measured is noted with the reason, and the rest goes on.
 
 mod bench;
-mod entry;
-mod journal;
 mod own;
 mod plan;
-mod recorded;
+mod record;
 mod spec;
 mod steps;
 mod trouble;
@@ -21,7 +19,6 @@ use std::time::Instant;
 use packfs::{Error, Result};
 
 pub use bench::{Lab, LabOptions, check_device, device_names};
-pub use journal::NAME as JOURNAL;
 pub use own::{Depth, OwnRequest, own_plan};
 pub use plan::{Cell, Plan, SubjectKey, recipe_label, subject_id};
 pub use spec::{earlier_tree, parse_recipe};
@@ -29,10 +26,9 @@ pub use trouble::Trouble;
 pub use watch::Watch;
 
 use crate::results::{CpuLimit, DeviceFacts, Machine, Missing, Program, Results, Run, Subject};
-use entry::Entry;
-use journal::Journal;
+use record::{Record, add_once};
 use steps::{Step, Steps};
-use watch::{Forecast, spell_seconds};
+use watch::spell_seconds;
 
 /// A measured run.
 #[derive(Clone, Debug, PartialEq)]
@@ -93,23 +89,23 @@ pub trait Bench {
 /// Carries out a plan, or the rest of it, and returns all that was measured; tables are for the
 /// caller to add.
 ///
-/// Errors: the bench limits programs otherwise than the plan says, the journal in `folder` is of
-/// another plan or cannot be written, the scratch is full, or the user stopped it; then the journal
+/// Errors: the bench limits programs otherwise than the plan says, the file in `folder` is of
+/// another plan or cannot be written, the scratch is full, or the user stopped it; then the file
 /// holds what was measured so far.
 pub fn run(plan: &Plan, folder: &Path, bench: &mut dyn Bench, watch: &dyn Watch) -> Result<Results> {
     check_limit(plan, bench)?;
-    let mut journal = Journal::open(folder, plan)?;
-    if journal.is_resumed() {
+    let record = Record::open(folder, plan, bench.machine())?;
+    if record.is_resumed() {
         watch.note(&format!("goes on with the session in {folder:?}"));
     }
-    journal.check_place(&bench.machine())?;
-    journal.append(Entry::Machine(bench.machine()))?;
     let room = room_for(plan, bench)?;
-    let steps = Steps::of(plan, &journal.done(), room, |subject| bench.len_guess(subject));
-    let mut session = Session { plan, bench, watch, journal, missing: HashSet::new() };
+    let steps = Steps::of(plan, &record.done(plan), room, |subject| bench.len_guess(subject));
+    let mut session = Session { plan, bench, watch, record, missing: HashSet::new() };
+    session.save()?;
     session.carry_out(&steps)?;
-    session.note_end()?;
-    Ok(session.journal.results())
+    session.record.facts().machine.finished = Some(session.bench.machine().started);
+    session.save()?;
+    Ok(session.record.into_results())
 }
 
 /// That programs have what the plan says they have: a record of another limit would be worse than
@@ -142,38 +138,26 @@ struct Session<'a> {
     plan: &'a Plan,
     bench: &'a mut dyn Bench,
     watch: &'a dyn Watch,
-    journal: Journal,
+    record: Record,
     missing: HashSet<usize>,
 }
 
 impl Session<'_> {
     fn carry_out(&mut self, steps: &Steps) -> Result<()> {
-        let (total, mut number) = (steps.run_count(), 0);
-        let mut forecast = Forecast::default();
-        for (index, &step) in steps.steps.iter().enumerate() {
+        let (total, start, mut number) = (steps.run_count(), Instant::now(), 0);
+        for &step in &steps.steps {
             if self.watch.is_stopped() {
                 return Err(Error::cancelled());
             }
-            let start = Instant::now();
             match step {
-                Step::Make { subject } => {
-                    if self.make(&steps.subjects[subject])? {
-                        forecast.add(self.plan, step, start.elapsed());
-                    }
-                }
+                Step::Make { subject } => self.make(&steps.subjects[subject])?,
                 Step::Remove { subject } => self.bench.remove(&steps.subjects[subject])?,
                 Step::Run { cell, round } => {
                     number += 1;
-                    let outcome = self.run(cell, round)?;
-                    // The time of a run that was not measured says nothing.
-                    if outcome.is_ok() {
-                        forecast.add(self.plan, step, start.elapsed());
-                    }
-                    let word = outcome.unwrap_or_else(|why| why);
-                    let label = self.plan.cells[cell].label();
-                    let mut line = format!("[{number}/{total}] {label}: {word}");
-                    let left = forecast.left(self.plan, &self.still_due(&steps.steps[index + 1..]));
-                    if let Some(left) = left.filter(|_| number < total) {
+                    let word = self.run(cell, round)?;
+                    let mut line = format!("[{number}/{total}] {}: {word}", self.plan.cells[cell].label());
+                    let left = start.elapsed().as_secs_f64() / number as f64 * (total - number) as f64;
+                    if number < total {
                         line += &format!(" (about {} left)", spell_seconds(left));
                     }
                     self.watch.note(&line);
@@ -183,62 +167,53 @@ impl Session<'_> {
         Ok(())
     }
 
-    /// Steps that take time still: not those of cells that turned out to be missing.
-    fn still_due(&self, steps: &[Step]) -> Vec<Step> {
-        let is_due = |step: &Step| !matches!(step, Step::Run { cell, .. } if self.missing.contains(cell));
-        steps.iter().copied().filter(is_due).collect()
-    }
-
-    /// Returns whether an image was made, and not there already or missing.
-    fn make(&mut self, subject: &SubjectKey) -> Result<bool> {
+    fn make(&mut self, subject: &SubjectKey) -> Result<()> {
         let is_of_it = |&index: &usize| self.plan.cells[index].subject() == *subject;
         let cells: Vec<_> = (0..self.plan.cells.len()).filter(is_of_it).collect();
         if cells.iter().all(|cell| self.missing.contains(cell)) {
-            return Ok(false);
+            return Ok(());
         }
-        let was_there = self.bench.is_made(subject);
-        if !was_there {
-            self.watch.note(&format!("making {}", subject_id(&subject.tree, &subject.recipe)));
+        if !self.bench.is_made(subject) {
+            self.watch.note(&format!("making {}", subject.id()));
         }
         match self.bench.make(subject) {
-            Ok(made) => {
-                made.map_or(Ok(()), |made| self.note_subject(made))?;
-                Ok(!was_there)
-            }
+            Ok(made) => made.into_iter().for_each(|made| self.record.add_subject(made)),
             Err(trouble) => {
-                let id = subject_id(&subject.tree, &subject.recipe);
-                let why = self.note_trouble(trouble, &id, cells)?;
-                self.watch.note(&format!("{id}: not measured: {why}"));
-                Ok(false)
+                let why = self.note_trouble(trouble, &subject.id(), cells)?;
+                self.watch.note(&format!("{}: not measured: {why}", subject.id()));
             }
         }
+        self.save()
     }
 
     /// Returns the time of a run, or that it was not measured, in words.
-    fn run(&mut self, cell: usize, round: u32) -> Result<Result<String, String>> {
-        if self.missing.contains(&cell) {
-            return Ok(Err("not measured".into()));
+    fn run(&mut self, index: usize, round: u32) -> Result<String> {
+        if self.missing.contains(&index) {
+            return Ok("not measured".into());
         }
-        let ran = match self.bench.run(&self.plan.cells[cell]) {
+        let cell = &self.plan.cells[index];
+        let RunOutcome { command, run, subject } = match self.bench.run(cell) {
             Ok(ran) => ran,
             Err(trouble) => {
-                let why = self.note_trouble(trouble, &self.plan.cells[cell].label(), vec![cell])?;
-                return Ok(Err(format!("not measured: {why}")));
+                let why = self.note_trouble(trouble, &cell.label(), vec![index])?;
+                self.save()?;
+                return Ok(format!("not measured: {why}"));
             }
         };
-        if let Some(subject) = ran.subject {
-            self.note_subject(subject)?;
-        }
-        let Some(run) = ran.run else {
-            self.journal.append_once(Entry::Counted { cell })?;
-            return Ok(Ok("counted".into()));
+        subject.into_iter().for_each(|subject| self.record.add_subject(subject));
+        let word = match run {
+            None => {
+                self.record.add_counted(cell);
+                "counted".into()
+            }
+            Some(run) if round < self.plan.settings.warm_ups() => format!("{:.3} s, to warm up", run.wall),
+            Some(run) => {
+                self.record.add_run(index, cell, command, run);
+                format!("{:.3} s", run.wall)
+            }
         };
-        if round < self.plan.settings.warm_ups() {
-            return Ok(Ok(format!("{:.3} s, to warm up", run.wall)));
-        }
-        self.note_programs()?;
-        self.journal.append(Entry::Run { cell, round, command: ran.command, run })?;
-        Ok(Ok(format!("{:.3} s", run.wall)))
+        self.save()?;
+        Ok(word)
     }
 
     /// Notes that `what`, these cells, cannot be measured, and returns why.
@@ -251,36 +226,17 @@ impl Session<'_> {
             Trouble::Stop(error) => Err(error),
             Trouble::Missing(why) => {
                 self.missing.extend(&cells);
-                let missing = Missing { what: what.to_owned(), why: why.clone() };
-                self.journal.append(Entry::Missing { cells, missing })?;
+                self.record.add_missing(Missing { what: what.to_owned(), why: why.clone() });
                 Ok(why)
             }
         }
     }
 
-    fn note_subject(&mut self, subject: Subject) -> Result<()> {
-        self.note_programs()?;
-        if self.journal.subject(&subject.id) == Some(&subject) {
-            return Ok(());
-        }
-        self.journal.append(Entry::Subject(subject))
-    }
-
-    fn note_programs(&mut self) -> Result<()> {
-        for program in self.bench.programs() {
-            self.journal.append_once(Entry::Program(program))?;
-        }
-        for device in self.bench.devices() {
-            self.journal.append_once(Entry::Device(device))?;
-        }
-        Ok(())
-    }
-
-    fn note_end(&mut self) -> Result<()> {
-        self.note_programs()?;
-        let mut machine = self.bench.machine();
-        machine.finished = Some(machine.started.clone());
-        self.journal.append(Entry::Machine(machine))
+    fn save(&mut self) -> Result<()> {
+        let facts = self.record.facts();
+        self.bench.programs().into_iter().for_each(|it| add_once(&mut facts.programs, it));
+        self.bench.devices().into_iter().for_each(|it| add_once(&mut facts.devices, it));
+        self.record.save()
     }
 }
 

@@ -1,16 +1,11 @@
 //! Plans: cells, each a subject under a workload.
 
-use std::path::PathBuf;
-
-use serde::{Deserialize, Serialize};
-
-use crate::results::{Missing, Recipe, Settings, spelled_len};
+use crate::results::{Measurement, Missing, Recipe, Settings, spelled_len};
 use crate::trees::PlannedTree;
 use crate::workload::{Need, Workload};
 
 /// One cell of a plan.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Cell {
     /// The `id` of its tree.
     pub tree: String,
@@ -35,10 +30,42 @@ pub struct SubjectKey {
     pub recipe: Recipe,
 }
 
+impl SubjectKey {
+    /// Its `id` in results.
+    pub fn id(&self) -> String {
+        subject_id(&self.tree, &self.recipe)
+    }
+}
+
 impl Cell {
+    #[cfg(test)]
+    pub(crate) fn of_workload(tree: &str, workload: Workload) -> Self {
+        let (recipe, device) = (Recipe::default(), "disk".into());
+        Self { tree: tree.into(), recipe, reader: None, workload, device, jobs: None }
+    }
+
     /// The subject it is about.
     pub fn subject(&self) -> SubjectKey {
         SubjectKey { tree: self.tree.clone(), recipe: self.recipe.clone() }
+    }
+
+    /// Returns its place in results, without runs.
+    pub fn measurement(&self) -> Measurement {
+        Measurement {
+            workload: self.workload.name().into(),
+            subject: subject_id(&self.tree, &self.recipe),
+            reader: self.reader.clone(),
+            device: self.device.clone(),
+            jobs: self.jobs,
+            command: String::new(),
+            runs: vec![],
+        }
+    }
+
+    /// Returns true if a measurement is of this cell.
+    pub fn is_of(&self, measured: &Measurement) -> bool {
+        let Measurement { command, runs, .. } = measured.clone();
+        Measurement { command, runs, ..self.measurement() } == *measured
     }
 
     /// Returns its name in messages and in [`Missing`].
@@ -66,8 +93,7 @@ pub fn recipe_label(recipe: &Recipe) -> String {
 }
 
 /// Everything a session is to do.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Plan {
     /// `erofs-perf`, or a title of the user's.
     pub title: String,
@@ -92,22 +118,6 @@ impl Plan {
     /// The tree of this `id`.
     pub fn tree(&self, id: &str) -> Option<&PlannedTree> {
         self.trees.iter().find(|tree| tree.facts.id == id)
-    }
-
-    /// The same but for what may differ when a session is taken up again: how it was called, where
-    /// trees lie that were made for it, and what is missing. Threads may be unknown, in journals
-    /// that do not have them.
-    pub fn is_same(&self, other: &Self) -> bool {
-        let jobs = self.settings.jobs.zip(other.settings.jobs);
-        let without_place = |plan: &Self| {
-            let mut plan = plan.clone();
-            plan.settings.command.clear();
-            plan.settings.jobs = None;
-            plan.trees.iter_mut().for_each(|tree| tree.path = PathBuf::new());
-            plan.missing.clear();
-            plan
-        };
-        jobs.is_none_or(|(own, others)| own == others) && without_place(self) == without_place(other)
     }
 
     /// Its subjects, each once, in the order of its cells.

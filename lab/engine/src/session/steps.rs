@@ -17,23 +17,19 @@ pub(super) enum Step {
     Remove { subject: usize },
 }
 
-/// Steps that have been done already.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Done {
     /// Runs that were measured: cell and round.
     pub(super) runs: HashSet<(usize, u32)>,
     /// Cells that are not timed, and were counted.
     pub(super) counted: HashSet<usize>,
-    /// Subjects whose facts are known.
     pub(super) subjects: HashSet<SubjectKey>,
 }
 
 /// A plan in order.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Steps {
-    /// The steps, one after the other.
     pub(super) steps: Vec<Step>,
-    /// The subjects that steps name.
     pub(super) subjects: Vec<SubjectKey>,
 }
 
@@ -53,7 +49,6 @@ impl Steps {
         Self { steps, subjects }
     }
 
-    /// Runs that are left.
     pub(super) fn run_count(&self) -> usize {
         self.steps.iter().filter(|step| matches!(step, Step::Run { .. })).count()
     }

@@ -59,7 +59,6 @@ impl Trouble {
     }
 }
 
-/// A place that something was written to.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Space<'a> {
     dir: &'a Path,

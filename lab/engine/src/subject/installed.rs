@@ -12,7 +12,6 @@ pub struct Installed<K> {
 }
 
 impl<K> Installed<K> {
-    /// Looks for a program that goes by its own name.
     pub(super) fn find(wanted: Wanted, kind: K) -> Result<Self, Missing> {
         Ok(Self { name: wanted.name, program: wanted.find()?, kind })
     }
@@ -28,7 +27,6 @@ impl<K> Installed<K> {
         &self.program
     }
 
-    /// One of this name that is on no machine, and so cannot be asked anything.
     #[cfg(test)]
     pub(super) fn in_bin(name: &'static str, kind: K) -> Self {
         let path = Some(format!("/nowhere/bin/{name}"));

@@ -8,6 +8,7 @@
 mod drivers;
 mod installed;
 mod makers;
+mod own;
 mod readers;
 mod subjects;
 mod table;
@@ -16,10 +17,12 @@ mod unpackers;
 mod writable;
 
 pub use installed::Installed;
-use makers::packfs_program;
 pub use makers::{Input, Maker, Makes};
 pub use readers::{Mounts, Reader};
 pub use subjects::Subjects;
 pub use table::Unpacks;
 pub use unpackers::{Unpack, Unpacker, is_unpacker};
 pub use writable::{WritableFs, Writes, is_writable};
+
+#[cfg(test)]
+mod tests;

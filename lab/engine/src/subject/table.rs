@@ -6,11 +6,11 @@ use std::sync::LazyLock;
 
 use serde::Deserialize;
 
-use super::{Installed, packfs_program};
+use super::Installed;
+use super::own::program;
 use crate::programs::Wanted;
 use crate::results::Missing;
 
-/// All rows.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub(super) struct Table {
@@ -38,7 +38,6 @@ pub(super) struct Row<K> {
     pub(super) kind: K,
 }
 
-/// Templates that make images of one format.
 #[derive(Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) struct Making {
@@ -47,18 +46,15 @@ pub(super) struct Making {
     pub(super) dir: Option<String>,
     /// Arguments for a tar on standard input; none if it takes directories only.
     pub(super) tar: Option<String>,
-    /// The option for the block.
     pub(super) block: String,
     /// True if it takes the logarithm.
     #[serde(default)]
     pub(super) block_log2: bool,
-    /// Words that a level adds to a codec.
     #[serde(default)]
     pub(super) level: String,
     pub(super) codecs: BTreeMap<String, Codec>,
 }
 
-/// A codec of a maker.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Codec {
@@ -66,15 +62,11 @@ pub(super) struct Codec {
     pub(super) words: String,
     /// The first and the last level that the user may choose.
     pub(super) levels: Option<(i32, i32)>,
-    /// The one level that it always has.
     pub(super) only: Option<i32>,
-    /// Words that a level adds to this one.
     pub(super) level: Option<String>,
-    /// The reason why it cannot be chosen.
     pub(super) why: Option<String>,
 }
 
-/// A FUSE server.
 #[derive(Deserialize)]
 pub(super) struct Mounting {
     /// None for all formats of packfs.
@@ -108,7 +100,6 @@ pub(super) static TABLE: LazyLock<Table> =
     LazyLock::new(|| toml::from_str(include_str!("../../subjects.toml")).unwrap_or_default());
 
 impl<K> Row<K> {
-    /// Looks for the program.
     pub(super) fn find(&'static self) -> Result<Installed<&'static K>, Missing> {
         Installed::find(
             Wanted { name: &self.name, version_option: &self.version, from: &self.from },
@@ -116,9 +107,8 @@ impl<K> Row<K> {
         )
     }
 
-    /// Takes the program packfs at a path for it.
     pub(super) fn find_own(&'static self, packfs: &Path) -> Result<Installed<&'static K>, Missing> {
-        Ok(Installed { name: &self.name, program: packfs_program(packfs)?, kind: &self.kind })
+        Ok(Installed { name: &self.name, program: program(packfs)?, kind: &self.kind })
     }
 }
 

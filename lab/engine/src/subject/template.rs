@@ -5,10 +5,8 @@ use std::ffi::{OsStr, OsString};
 use crate::process::Invocation;
 use crate::results::Program;
 
-/// A name in a template, and the words that stand for it.
 pub(super) type Value<'a> = (&'a str, Vec<OsString>);
 
-/// Returns one word for a name.
 pub(super) fn word(name: &str, word: impl AsRef<OsStr>) -> Value<'_> {
     (name, vec![word.as_ref().to_owned()])
 }

@@ -36,7 +36,6 @@ pub(super) fn linux(dir: &Path) -> Result<()> {
     })
 }
 
-/// Pictures, music and fonts.
 pub(super) fn media(dir: &Path) -> Result<()> {
     with_packages(dir, &debian::MEDIA, |archives| {
         let both = debian::MEDIA.iter().zip(archives);

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
 use packfs::{Error, Result};
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 
 use crate::results::TreeFacts;
 use crate::words;
@@ -19,8 +19,7 @@ pub use facts::facts_of;
 pub use made::{make_part, make_tar};
 
 /// A tree, and where it lies: a folder, or a tar.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct PlannedTree {
     /// Its facts.
     pub facts: TreeFacts,

@@ -1,6 +1,6 @@
 //! Drawing by lot, the same from the same seed on every machine.
 
-pub(crate) use packfs_device::Random;
+pub(crate) use packfs_host::Random;
 
 /// Every order is as likely as any other, as far as 64 bits of seed go (Fisher and Yates).
 pub(crate) fn shuffled<T>(mut items: Vec<T>, seed: u64) -> Vec<T> {

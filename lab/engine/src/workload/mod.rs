@@ -88,7 +88,6 @@ pub struct Row {
     /// True if its output goes through cat.
     #[serde(default)]
     cat: bool,
-    /// The files that it is told to read.
     list: Option<Order>,
     /// Programs whose files have to be in memory beforehand, so that loading them is not measured.
     #[serde(default)]
@@ -99,7 +98,6 @@ pub struct Row {
     instead: Option<Instead>,
 }
 
-/// A command in the place of one whose program is missing.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Instead {
@@ -108,7 +106,6 @@ struct Instead {
     command: String,
 }
 
-/// Files of a list.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 enum Order {

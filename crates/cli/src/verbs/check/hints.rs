@@ -58,13 +58,14 @@ impl Hints {
                 let lost = text::counted(state.lost.len() as u64, "block");
                 let all = text::count(index.params.data_count.into());
                 let good = text::count(state.good_recovery.len() as u64);
-                match state.is_repairable() {
-                    true => format!(
+                if state.is_repairable() {
+                    format!(
                         "packfs repair {name} repairs it: {lost} of {all} are lost, up to {good} can be repaired"
-                    ),
-                    false => format!(
+                    )
+                } else {
+                    format!(
                         "packfs repair cannot repair it: {lost} of {all} are lost, only {good} can be repaired"
-                    ),
+                    )
                 }
             }
         };

@@ -8,14 +8,15 @@ use crate::out::report::Out;
 use crate::out::{Outcome, text};
 use hints::Hints;
 use owo_colors::OwoColorize;
-use packfs::check::{ContentReport, Findings};
+use packfs::check::{CheckReport, ContentReport, Findings};
 use packfs::integrity;
-use packfs::{Error, ErrorKind, Finding, Result, Severity, printable};
+use packfs::{Error, ErrorKind, Finding, OpenOptions, Result, Severity, printable};
 use packfs_terminal::work::Answering;
 use serde::Serialize;
+use std::path::Path;
 use std::process::ExitCode;
 
-/// Check the structures of an image, and with --data all file data
+/// Check the structures of an image; with --data all data
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Opts {
@@ -49,22 +50,32 @@ alone are no failure.";
 
 impl Opts {
     /// Checks.
-    pub fn run(mut self) -> Outcome {
-        // What they say is among the findings.
-        self.input.nested = self.input.nested.in_spite_of_checksums();
+    pub fn run(self) -> Outcome {
+        // What checksums say is among the findings.
+        let options = self.input.options(self.answering.work.jobs())?.ignore_checksum();
         let mut found = Findings::default();
         if self.repair_hints && packfs::is_reference(&self.input.image) {
             return Err(Error::usage(
                 "cannot look for recovery data beside a URL; --repair-hints needs a file",
             ));
         }
-        self.input.enter_sandbox(|sandbox| match self.repair_hints {
-            true => sandbox.read(integrity::recovery_path(&self.input.image)),
-            false => sandbox,
+        self.input.enter_sandbox(|sandbox| {
+            if self.repair_hints {
+                sandbox.read(integrity::recovery_path(&self.input.image))
+            } else {
+                sandbox
+            }
         })?;
-        let hash_tree = appended_tree(&self.input)?;
-        let opened =
-            self.input.open_up_to(hash_tree.as_ref().map(|(at, _)| *at), self.answering.work.jobs())?;
+        let hash_tree = appended_tree(&self.input.image, &options)?;
+        let options = match &hash_tree {
+            // Under a root hash the image ends where its tree begins.
+            Some((at, _)) if !options.is_checked() => {
+                let len = at.saturating_sub(options.image_offset());
+                options.len(len)
+            }
+            _ => options,
+        };
+        let opened = self.input.open_with(&options)?;
         if let Some((_, finding)) = hash_tree {
             found.add(finding);
         }
@@ -136,13 +147,13 @@ impl Opts {
 
 /// A dm-verity hash tree at the end of the file is no part of the image: where it begins, and what
 /// is said of it.
-fn appended_tree(input: &ImageInput) -> Result<Option<(u64, Finding)>> {
-    let image = match input.options(0).bytes_at(&input.image) {
+fn appended_tree(image: &Path, options: &OpenOptions) -> Result<Option<(u64, Finding)>> {
+    let image = match options.bytes_at(image) {
         // Layers of an OCI image over each other have no bytes of their own.
         Err(error) if error.kind() == ErrorKind::Unsupported => return Ok(None),
         image => image?,
     };
-    let found = integrity::find_appended(&*image)?.filter(|(at, _)| *at > input.offset);
+    let found = integrity::find_appended(&*image)?.filter(|(at, _)| *at > options.image_offset());
     Ok(found.map(|(at, params)| {
         let fault = format!(
             "a dm-verity hash tree of {} bytes, {}, which verity --verify checks",
@@ -157,16 +168,8 @@ fn appended_tree(input: &ImageInput) -> Result<Option<(u64, Finding)>> {
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Document<'a> {
-    /// True without errors, if all of the image was checked.
-    sound: bool,
-    /// Number of errors.
-    errors: u64,
-    /// Findings, at most 1,000.
-    findings: &'a [Finding],
-    /// Number of further findings.
-    findings_left_out: u64,
     #[serde(flatten)]
-    content: Option<ContentReport>,
+    report: CheckReport<'a>,
     #[serde(flatten)]
     repair: Option<Survivors<'a>>,
 }
@@ -185,11 +188,7 @@ struct Survivors<'a> {
 impl<'a> Document<'a> {
     fn new(found: &'a Findings, content: Option<ContentReport>, hints: Option<&Hints>) -> Self {
         Document {
-            sound: found.is_sound(),
-            errors: found.errors,
-            findings: &found.findings,
-            findings_left_out: found.left_out,
-            content,
+            report: found.report(content),
             repair: hints
                 .map(|hints| Survivors { damaged_paths: &found.damaged, recovery: hints.recovery() }),
         }

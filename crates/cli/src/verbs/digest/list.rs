@@ -61,7 +61,7 @@ fn unescaped(text: &str) -> Option<Vec<u8>> {
             Some(b'n') => bytes.extend([b"\n", &part.as_bytes()[1..]].concat()),
             Some(b't') => bytes.extend([b"\t", &part.as_bytes()[1..]].concat()),
             Some(b'x') => {
-                bytes.push(u8::from_str_radix(part.get(1..3)?, 16).ok()?);
+                bytes.push(packfs::hex_byte(part.as_bytes().get(1..3)?)?);
                 bytes.extend_from_slice(&part.as_bytes()[3..]);
             }
             Some(_) => return None,
@@ -88,7 +88,7 @@ mod tests {
             let printed = packfs::escaped(name).to_string();
             assert_eq!(unescaped(&printed).as_deref(), Some(name), "{printed}");
         }
-        for bad in ["\\", "\\q", "\\x1", "\\xgg"] {
+        for bad in ["\\", "\\q", "\\x1", "\\xgg", "\\x+a"] {
             assert_eq!(unescaped(bad), None, "{bad}");
         }
     }

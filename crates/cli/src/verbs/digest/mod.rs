@@ -2,15 +2,14 @@
 
 mod list;
 
-use crate::args::LimitArgs;
-use crate::args::NestedArgs;
-use crate::args::{SandboxArg, reading};
+use crate::args::{Limiting, Opening, SandboxArg, Texts, reading};
+use crate::out::Outcome;
 use crate::out::json;
 use crate::out::report::Out;
-use crate::out::{Outcome, text};
 use list::Listed;
 use owo_colors::OwoColorize;
 use packfs::integrity::{DigestFacts, TreeDigest, TreeDigests, digest_tree};
+use packfs::options::Mark;
 use packfs::source::Shape;
 use packfs::{Error, ImagePath, OpenOptions, Progress, Result, Source, escaped};
 use packfs_sandbox::Sandbox;
@@ -20,7 +19,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// Print a digest of a tree, the same for directories, tars and images
+/// Print the digest of a tree, of any image of it, and compare
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Opts {
@@ -56,19 +55,8 @@ pub struct Opts {
     #[arg(long, value_name = "N", default_value = "0")]
     depth: u32,
 
-    /// Read the image at this offset in the file
-    #[arg(long, value_name = "SIZE", default_value = "0", value_parser = text::parse_size)]
-    offset: u64,
-
-    /// Read further image data from FILE
-    ///
-    /// Needs a single SOURCE. May be given several times, in the order of the image's own list of
-    /// devices.
-    #[arg(long, value_name = "FILE")]
-    device: Vec<PathBuf>,
-
     #[command(flatten)]
-    nested: NestedArgs,
+    opening: Texts<Opening>,
 
     /// Print an array of JSON objects
     #[arg(long)]
@@ -81,7 +69,7 @@ pub struct Opts {
     work: Work,
 
     #[command(flatten)]
-    limits: LimitArgs,
+    limits: Texts<Limiting>,
 }
 
 const EXAMPLES: &str = "\
@@ -148,7 +136,7 @@ impl Opts {
             (Some(list), _) => {
                 let listed = list::read(list)?;
                 self.refuse_options_of_one(listed.len())?;
-                let opening = self.opening();
+                let opening = self.opening()?;
                 let asked = |Listed { digest, source }| Asked::new(source, &opening, Some(digest));
                 listed.into_iter().map(asked).collect::<Result<_>>()?
             }
@@ -158,10 +146,10 @@ impl Opts {
             }
             (None, None) => self.each_source(None)?,
         };
+        let opening = self.opening()?;
         self.sandbox.enter(|sandbox| {
             let sandbox = asked.iter().fold(sandbox, |sandbox, asked| reading(sandbox, &asked.source));
-            let beside = self.sources.iter().flat_map(|source| self.nested.files(source));
-            self.device.iter().cloned().chain(beside).fold(sandbox, Sandbox::read)
+            self.sources.iter().flat_map(|source| opening.files_beside(source)).fold(sandbox, Sandbox::read)
         })?;
         Ok(asked)
     }
@@ -171,17 +159,18 @@ impl Opts {
         if self.sources.iter().filter(|source| *source == Path::new("-")).count() > 1 {
             return Err(Error::usage("cannot read standard input twice"));
         }
-        let opening = self.opening();
+        let opening = self.opening()?;
         self.sources.iter().map(|source| Asked::new(source.clone(), &opening, digest)).collect()
     }
 
     /// Refuses options that describe a single image if there are several sources.
     fn refuse_options_of_one(&self, sources: usize) -> Result<(), Error> {
-        if sources < 2 || (self.offset == 0 && self.device.is_empty() && self.nested.is_default()) {
+        let Some(info) = self.opening.infos().find(|info| !info.is(Mark::Shared)) else { return Ok(()) };
+        if sources < 2 {
             return Ok(());
         }
-        let options = "--offset, --device, --part and the like";
-        Err(Error::usage(format!("cannot apply {options} to {sources} SOURCEs: they need a single one")))
+        let option = info.name;
+        Err(Error::usage(format!("cannot apply --{option} to {sources} SOURCEs: it needs a single one")))
     }
 
     fn run_with(&self, asked: &[Asked], bars: &dyn Progress) -> Outcome {
@@ -192,10 +181,9 @@ impl Opts {
     }
 
     /// Returns the options to open sources that are images.
-    fn opening(&self) -> OpenOptions {
-        let opening =
-            OpenOptions::new().jobs(self.work.jobs()).offset(self.offset).limits(self.limits.limits());
-        self.device.iter().fold(self.nested.apply(opening), OpenOptions::device)
+    fn opening(&self) -> Result<OpenOptions> {
+        let opening = OpenOptions::of_texts(self.opening.iter())?;
+        Ok(opening.jobs(self.work.jobs()).limits(self.limits.limits()?))
     }
 
     /// Calls `with` with the digests of one source.
@@ -206,7 +194,7 @@ impl Opts {
         bars: &dyn Progress,
         with: impl FnOnce(&TreeDigests<'_>) -> Result<T>,
     ) -> Result<T> {
-        let loaded = source.load_with(&self.opening(), &Shape::default(), bars)?;
+        let loaded = source.load_with(&self.opening()?, &Shape::default(), bars)?;
         with(&digest_tree(&loaded.tree, &*loaded.contents, facts, self.work.jobs(), bars)?)
     }
 
@@ -215,9 +203,12 @@ impl Opts {
         for Asked { path, source, .. } in asked {
             let name = escaped(path.as_os_str().as_bytes()).to_string();
             self.hash(source, self.facts.unwrap_or_default(), bars, |digests| {
-                digests.directories(self.depth, &mut |path, digest| match path.is_root() {
-                    true => out.line(format_args!("{digest}  {name}")),
-                    false => out.line(format_args!("{digest}  {name}:/{path}")),
+                digests.directories(self.depth, &mut |path, digest| {
+                    if path.is_root() {
+                        out.line(format_args!("{digest}  {name}"))
+                    } else {
+                        out.line(format_args!("{digest}  {name}:/{path}"))
+                    }
                 })
             })?;
         }

@@ -74,7 +74,7 @@ fn of_path(input: &ImageInput, path: &Path, mounted: Option<Measured>) -> Result
             Ok(count.finish())
         }
         None if path.is_dir() => Compression::of_directory(path),
-        None => input.options(1).open(path)?.compression(),
+        None => input.options(1)?.open(path)?.compression(),
     }
 }
 

@@ -109,7 +109,7 @@ impl Opts {
         }
         let opened = self.input.open(0)?;
         let facts = opened.volume().facts()?;
-        let dense_len = opened.format().info().is_dense.then(|| self.stored_len(&opened));
+        let dense_len = opened.format().info().is_dense.then(|| self.stored_len(&opened)).transpose()?;
         let counts = Counts::of(&opened, dense_len)?;
         let space = if self.space { opened.volume().space()? } else { Vec::new() };
         if self.json {
@@ -131,7 +131,7 @@ impl Opts {
     /// this machine, so that the manifest can be put anywhere; those of all else by their own
     /// paths, for a directory that it was unpacked to.
     fn print_manifest(&self) -> Result<()> {
-        let (loaded, folder) = match Source::detect_for(&self.input.image, &self.input.options(0))? {
+        let (loaded, folder) = match Source::detect_for(&self.input.image, &self.input.options(0)?)? {
             Source::Image(_) => {
                 let opened = self.input.open(0)?;
                 return write_manifest(&opened.load(&Silent)?.tree, Path::new(""));
@@ -151,7 +151,7 @@ impl Opts {
                 let skip = out.iter().map(|out| (out.dev(), out.ino())).collect();
                 self.input.sandbox.enter(|sandbox| reading(sandbox, &source))?;
                 let shape = Shape { skip, ..Shape::default() };
-                (source.load_with(&self.input.options(0), &shape, &report::PrintWarnings)?, folder)
+                (source.load_with(&self.input.options(0)?, &shape, &report::PrintWarnings)?, folder)
             }
         };
         write_manifest(&loaded.tree, &folder)
@@ -177,10 +177,11 @@ impl Opts {
     }
 
     /// Length of the image and of the devices that hold its data, in bytes.
-    fn stored_len(&self, opened: &Opened) -> u64 {
+    fn stored_len(&self, opened: &Opened) -> Result<u64> {
         let own = opened.volume().image_len().unwrap_or(u64::MAX).min(opened.image().len());
-        let devices = self.input.device.iter().filter_map(|path| self.input.options(0).bytes_at(path).ok());
-        devices.fold(own, |len, device| len.saturating_add(device.len()))
+        let options = self.input.options(0)?;
+        let devices = options.devices().iter().filter_map(|path| options.bytes_at(path).ok());
+        Ok(devices.fold(own, |len, device| len.saturating_add(device.len())))
     }
 
     fn document<'a>(

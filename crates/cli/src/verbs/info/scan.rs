@@ -15,15 +15,16 @@ use std::sync::Arc;
 /// Searches, and prints what was found. Finding nothing is no failure.
 pub fn run(input: &ImageInput, nested: bool, as_json: bool) -> Outcome {
     input.enter_sandbox(|sandbox| sandbox)?;
-    let file = input.options(0).bytes_at(&input.image)?;
+    let options = input.options(0)?;
+    let file = options.bytes_at(&input.image)?;
     let len = file.len();
-    let image = match input.offset {
+    let image = match options.image_offset() {
         0 => file,
         offset => Arc::new(SliceImage::new(file, offset, None)?),
     };
     let mut found = packfs::scan(image, ScanOptions::new().nested(nested), &Silent)?;
     // What is printed is to be given to `--offset`.
-    found.iter_mut().for_each(|found| found.offset += input.offset);
+    found.iter_mut().for_each(|found| found.offset += options.image_offset());
     if as_json {
         json::print(&Scanned { image: input.shown(), size: len, found: &found })?;
     } else {

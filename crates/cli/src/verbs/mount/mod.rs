@@ -7,7 +7,7 @@ mod options;
 
 pub use helper::arguments;
 
-use crate::args::NestedArgs;
+use crate::args::{Opening, Texts};
 use crate::out::report::{self, Out};
 use crate::out::{Outcome, json, text};
 use options::Settings;
@@ -23,7 +23,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
-/// Mount an image read-only, as root by the kernel, else through FUSE
+/// Mount an image read-only: by the kernel as root, else by FUSE
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Opts {
@@ -43,22 +43,12 @@ pub struct Opts {
     #[arg(long, requires = "list")]
     json: bool,
 
-    /// Read the image at this offset in the file
-    #[arg(long, value_name = "SIZE", value_parser = text::parse_size)]
-    offset: Option<u64>,
-
     /// Mount only this directory of the image
     #[arg(long, value_name = "PATH")]
     subdir: Option<OsString>,
 
-    /// Read further image data from FILE
-    ///
-    /// May be given several times, in the order of the image's own list of devices.
-    #[arg(long, value_name = "FILE")]
-    device: Vec<PathBuf>,
-
     #[command(flatten)]
-    nested: NestedArgs,
+    opening: Texts<Opening>,
 
     /// Mount through FUSE, also as root
     #[arg(long, conflicts_with = "kernel")]
@@ -121,8 +111,8 @@ pub struct Opts {
     ///
     /// As for mount(8): nosuid, nodev, noexec, nosymfollow and their opposites. As for libfuse:
     /// allow_other, default_permissions, fsname=, subtype=. As the options above: fuse, kernel,
-    /// offset=, subdir=, device=, uid=, gid=, owner-map=, idle-timeout=, cache-size=, threads=,
-    /// channel=, record=.
+    /// subdir=, uid=, gid=, owner-map=, idle-timeout=, cache-size=, threads=, channel=, record=,
+    /// and all that open images, such as offset=, device= and part=.
     #[arg(short, value_name = "OPTIONS", value_delimiter = ',')]
     options: Vec<OsString>,
 
@@ -156,7 +146,7 @@ impl Opts {
         };
         let notify = self.notify.take().map(|pipe| std::path::absolute(&pipe).unwrap_or(pipe));
         let settings = self.settings()?;
-        let request = Request { image, dir, settings, nested: self.nested };
+        let request = Request { image, dir, settings };
         if self.detached {
             return notify::told(notify.as_deref(), |ready| {
                 daemon::serve_detached(|| request.serve().inspect(|_| ready()))
@@ -180,9 +170,8 @@ impl Opts {
     /// Collects the options of the command line and those of `-o`.
     fn settings(&self) -> Result<Settings> {
         let mut settings = Settings {
-            offset: self.offset.unwrap_or(0),
+            opening: OpenOptions::of_texts(self.opening.iter())?,
             subdir: ImagePath::root(),
-            devices: self.device.clone(),
             is_fuse: self.fuse || self.foreground,
             is_kernel: self.kernel,
             uid: self.uid,
@@ -211,16 +200,12 @@ struct Request {
     image: PathBuf,
     dir: PathBuf,
     settings: Settings,
-    nested: NestedArgs,
 }
 
 impl Request {
     fn open(&self) -> Result<Opened> {
-        let settings = &self.settings;
-        let options =
-            OpenOptions::new().offset(settings.offset).cache_bytes(settings.cache_bytes()).kept_by_readers();
-        let options = self.nested.apply(options);
-        settings.devices.iter().fold(options, OpenOptions::device).open(&self.image)
+        let options = self.settings.opening.clone().cache_bytes(self.settings.cache_bytes());
+        options.kept_by_readers().open(&self.image)
     }
 
     /// Mounts by the kernel; returns false if that is impossible, which is an error only with
@@ -233,7 +218,7 @@ impl Request {
             let error = Error::unsupported("kernel mount", "the kernel cannot open a URL or an OCI image");
             return Err(error.hint("omit --kernel to mount through FUSE"));
         }
-        if self.nested.is_checked() {
+        if self.settings.opening.is_checked() {
             if !self.settings.is_kernel {
                 return Ok(false);
             }
@@ -245,7 +230,7 @@ impl Request {
         let format = opened.format().name();
         let settings = &self.settings;
         let is_inner = !opened.layers().is_empty() || !opened.volume().inner_images()?.is_empty();
-        let is_whole = !is_inner && !self.nested.is_changed();
+        let is_whole = !is_inner && !settings.opening.is_altered();
         if !is_whole && !settings.is_kernel {
             return Ok(false);
         }
@@ -266,8 +251,8 @@ impl Request {
         let mount = KernelMount {
             driver,
             image: self.image.clone(),
-            offset: settings.offset,
-            devices: settings.devices.clone(),
+            offset: settings.opening.image_offset(),
+            devices: settings.opening.devices().to_vec(),
             subdir: settings.subdir.clone(),
             flags: settings.kernel_flags(),
         };
@@ -332,7 +317,7 @@ impl Request {
         let record = Record {
             at,
             image,
-            offset: self.settings.offset,
+            offset: self.settings.opening.image_offset(),
             format: Some(format.into()),
             server: Some(server),
             channel,

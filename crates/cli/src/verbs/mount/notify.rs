@@ -27,9 +27,12 @@ pub fn told(pipe: Option<&Path>, serve: impl FnOnce(&dyn Fn()) -> Outcome) -> Ou
 
 fn tell(pipe: &Path, status: u8) {
     let is_pipe = std::fs::metadata(pipe).map(|found| found.file_type().is_fifo());
-    let written = is_pipe.and_then(|is_pipe| match is_pipe {
-        true => File::options().write(true).open(pipe)?.write_all(&[status]),
-        false => Err(std::io::Error::other("it is not a pipe")),
+    let written = is_pipe.and_then(|is_pipe| {
+        if is_pipe {
+            File::options().write(true).open(pipe)?.write_all(&[status])
+        } else {
+            Err(std::io::Error::other("it is not a pipe"))
+        }
     });
     if let Err(error) = written {
         report::warning(&format!("cannot write to {}: {error}", printable(&pipe.display().to_string())));

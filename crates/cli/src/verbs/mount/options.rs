@@ -2,8 +2,9 @@
 
 use crate::out::text;
 use packfs::mount::{Channel, MountFlags, OwnerMap};
+use packfs::options::{Options, Takes};
 use packfs::source::IdMap;
-use packfs::{Error, ImagePath, Owner, Result};
+use packfs::{Error, ImagePath, OpenOptions, Owner, Result};
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
@@ -16,9 +17,8 @@ const CACHE_LEN: u64 = 64 << 20;
 /// Everything that shapes a mount.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    pub offset: u64,
+    pub opening: OpenOptions,
     pub subdir: ImagePath,
-    pub devices: Vec<PathBuf>,
     /// Restrictions but those of set-id bits and devices.
     pub flags: MountFlags,
     /// Set-id bits and devices as asked for: true has them take effect.
@@ -48,9 +48,8 @@ impl Settings {
     /// unless it is root.
     pub fn new(is_root: bool) -> Self {
         Settings {
-            offset: 0,
+            opening: OpenOptions::new(),
             subdir: ImagePath::root(),
-            devices: Vec::new(),
             flags: MountFlags::default(),
             suid: None,
             dev: None,
@@ -97,6 +96,10 @@ impl Settings {
             None => (bytes, None),
         };
         let key = String::from_utf8_lossy(key);
+        let text = OsStr::from_bytes(value.unwrap_or(b"on"));
+        if let Some(set) = self.opening.try_set(&key, text) {
+            return set.map_err(|error| error.at("-o"));
+        }
         match value {
             None => self.absorb_word(&key),
             Some(value) => self.absorb_value(&key, value),
@@ -128,9 +131,7 @@ impl Settings {
         let wrong = |fault: String| Error::usage(format!("-o {key}={text}: {fault}"));
         let id = || text.parse::<u32>().map_err(|_| wrong("not a number".into()));
         match key {
-            "offset" => self.offset = text::parse_size(&text).map_err(wrong)?,
             "subdir" => self.subdir = ImagePath::parse(value)?,
-            "device" => self.devices.push(OsStr::from_bytes(value).into()),
             "uid" => self.uid = Some(id()?),
             "gid" => self.gid = Some(id()?),
             "owner-map" => self.owner_map.push(text.parse()?),
@@ -228,9 +229,14 @@ fn is_for_others(word: &str) -> bool {
 }
 
 fn unknown(word: &str) -> Error {
-    let known = "nosuid, nodev, noexec, nosymfollow (and suid, dev, exec, symfollow), allow_other, default_permissions, fuse, kernel, offset=, subdir=, \
-                 device=, uid=, gid=, owner-map=, idle-timeout=, cache-size=, threads=, channel=, record=, fsname=, subtype=";
-    Error::usage(format!("unknown mount option {word}")).hint(format!("known options: {known}"))
+    let opening = OpenOptions::infos().into_iter().map(|info| match info.takes {
+        Takes::One | Takes::Many => format!("{}=", info.name),
+        _ => info.name.to_owned(),
+    });
+    let opening = opening.collect::<Vec<_>>().join(", ");
+    let known = "nosuid, nodev, noexec, nosymfollow (and suid, dev, exec, symfollow), allow_other, default_permissions, fuse, kernel, subdir=, uid=, \
+                 gid=, owner-map=, idle-timeout=, cache-size=, threads=, channel=, record=, fsname=, subtype=";
+    Error::usage(format!("unknown mount option {word}")).hint(format!("known options: {known}, {opening}"))
 }
 
 /// Reads `90`, `90s`, `10m`, `2h`.
@@ -273,7 +279,7 @@ mod tests {
         assert!(flags.noexec && !flags.nosuid && flags.nodev);
         let flags = settings.kernel_flags();
         assert!(flags.noexec && !flags.nosuid && !flags.nodev);
-        assert_eq!(settings.offset, 4096);
+        assert_eq!(settings.opening.image_offset(), 4096);
         assert_eq!(settings.subdir.as_bytes(), b"usr/share");
         assert!(settings.allow_other && settings.default_permissions && !settings.is_fuse);
     }

@@ -4,21 +4,18 @@ mod args;
 mod details;
 mod help;
 mod report;
-mod shaping;
 
 pub use args::PackArgs;
-pub use args::{OrderArg, parse_effort, parse_order};
 pub use help::after_long_help;
 #[cfg(test)]
 pub use report::Document;
-pub use shaping::{Shaping, source_date_epoch};
 
-use crate::args::TrustArgs;
+use crate::args::{OfSource, Packing};
 use crate::out::Outcome;
-use packfs::{BaseCheck, Error, FileImage, Pack, PackOptions, Result, Source};
+use packfs::{Error, FileImage, Pack, Result, Source};
 use std::path::{Path, PathBuf};
 
-/// Pack directories, files, a tar, an image or a manifest into an image
+/// Pack directories, archives, images, or manifests
 #[derive(clap::Args)]
 #[command(
     after_help = SHORT_EXAMPLES,
@@ -48,52 +45,18 @@ pub struct Opts {
     ///
     /// A tar or an image is stored as a file, not unpacked. A directory becomes a directory of the
     /// root.
-    #[arg(long, visible_alias = "keep-as-directory", conflicts_with = "merge")]
+    #[arg(long, visible_alias = "keep-as-directory", conflicts_with = "merge", hide_short_help = true)]
     as_file: bool,
 
     /// Merge the contents of several directories
     ///
     /// The root holds the entries of all SOURCEs, instead of the directories. If several have an
     /// entry of the same name, the last SOURCE wins.
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     merge: bool,
 
-    /// Reuse compressed blocks of an earlier image
-    ///
-    /// Only changed data is compressed; the rest is copied from OLD. Fails if OLD has another
-    /// format, codec, level or block size than the new image, so repeat the options of OLD. OLD may
-    /// be IMAGE itself, but not a block device that is written in place.
-    #[arg(long, value_name = "OLD")]
-    base: Option<PathBuf>,
-
-    /// Detect unchanged files by contents or by times
-    ///
-    /// contents reads each file and compares it with OLD. times compares only path, size and mtime,
-    /// and misses edits that keep the mtime.
-    #[arg(long, value_name = "METHOD", default_value = "contents", requires = "base")]
-    base_check: BaseCheckArg,
-
     #[command(flatten)]
-    trust: TrustArgs,
-
-    #[command(flatten)]
-    args: PackArgs,
-}
-
-/// Values of `--base-check`.
-#[derive(Clone, Copy, clap::ValueEnum)]
-enum BaseCheckArg {
-    Contents,
-    Times,
-}
-
-impl From<BaseCheckArg> for BaseCheck {
-    fn from(typed: BaseCheckArg) -> Self {
-        match typed {
-            BaseCheckArg::Contents => BaseCheck::Contents,
-            BaseCheckArg::Times => BaseCheck::Times,
-        }
-    }
+    args: PackArgs<Packing, OfSource>,
 }
 
 const SHORT_EXAMPLES: &str = "\
@@ -106,7 +69,7 @@ Examples:
 impl Opts {
     /// Packs.
     pub fn run(self) -> Outcome {
-        let Opts { source, rest: mut sources, as_file, merge, base, base_check, trust, args } = self;
+        let Opts { source, rest: mut sources, as_file, merge, args } = self;
         // The parser sees to it that there is one.
         let image = sources.pop().unwrap_or_default();
         sources.insert(0, source);
@@ -117,13 +80,11 @@ impl Opts {
             )
             .hint("use ./- for a file of that name"));
         }
-        if from_stdin && args.shaping.reads_stdin() {
+        if from_stdin && args.reads_stdin() {
             return Err(Error::usage("cannot read both SOURCE and --add-manifest from standard input")
                 .hint("put the entries into a file, or use --add for each"));
         }
-        if sources.len() > 1 && args.offset == 0 {
-            refuse_what_no_image_is(&image)?;
-        }
+        let are_several = sources.len() > 1;
         if merge && let Some(file) = sources.iter().find(|source| source.is_file()) {
             refuse_to_merge(file)?;
         }
@@ -132,10 +93,11 @@ impl Opts {
             [source] if !as_file => packfs::pack(source, &image),
             _ => packfs::pack_entries(sources, &image),
         };
-        let base_check = base_check.into();
         args.run(&image, |options, bars| {
-            let source = trust.apply(options.source.clone());
-            packing.options(PackOptions { base, base_check, source, ..options }).run_with(bars)
+            if are_several && options.offset == 0 {
+                refuse_what_no_image_is(&image)?;
+            }
+            packing.options(options).run_with(bars)
         })
     }
 }

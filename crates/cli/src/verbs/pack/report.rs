@@ -5,7 +5,7 @@ use crate::out::json;
 use crate::out::report::Out;
 use crate::out::text;
 use owo_colors::OwoColorize;
-use packfs::{ClassRow, Loss, PackReport, Result, Section, StageTime, escaped};
+use packfs::{PackReport, Result, escaped};
 use serde::Serialize;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::FileTypeExt;
@@ -127,40 +127,10 @@ impl Summary<'_> {
         let data_files = report.data_files.iter().map(|path| DataFile { path: json::Bytes::from(path) });
         json::print(&Document {
             image: json::Bytes::from(self.image),
-            format: report.format,
-            codec: &report.codec,
-            image_size: report.image_len,
-            nodes: report.nodes,
-            files: report.files,
-            file_bytes: report.bytes_in,
-            data_bytes: report.data_len,
-            metadata_bytes: report.metadata_len,
-            duplicate_files: report.duplicate_files,
-            duplicate_bytes: report.duplicate_bytes,
-            run_files: report.run_files,
-            run_bytes: report.run_bytes,
-            duplicate_tails: report.duplicate_tails,
-            duplicate_tail_bytes: report.duplicate_tail_bytes,
-            hole_bytes: report.hole_bytes,
-            base_blocks: report.base_blocks,
-            base_bytes: report.base_bytes,
-            fragment_blocks: report.fragment_blocks,
-            fragment_decodes: report.walk.decodes,
-            fragment_read_bytes: report.walk.read_bytes,
-            path_order_decodes: report.walk.path_decodes,
+            report,
             walk_ratio: report.walk.ratio(),
-            fragment_bytes: report.fragments.bytes,
-            fragment_stored_bytes: report.fragments.stored,
-            plain_bytes: report.plain_bytes,
             seconds: self.took.as_secs_f64(),
-            sections: &report.sections,
-            classes: &report.classes,
-            stages: &report.stages,
-            fitted: report.fitted.as_deref(),
             suggestions: details::suggestions(report),
-            losses: &report.losses,
-            skipped: &report.skipped,
-            driver: report.driver,
             mount: self.mount_command(),
             data_file: report.data_files.first().map(json::Bytes::from),
             data_files: data_files.collect(),
@@ -169,81 +139,19 @@ impl Summary<'_> {
 }
 
 /// Document of `pack --json` and `repack --json`.
-// It repeats the totals of `PackReport`, because keys of the program stand between them: a
-// flattened report would change their order.
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Document<'a> {
     #[serde(flatten)]
     image: json::Bytes<'a, json::Image>,
-    /// Name of the format.
-    format: &'static str,
-    /// Codec, as a value of `--codec`.
-    codec: &'a str,
-    /// Length of the image.
-    image_size: u64,
-    /// Inodes of all types.
-    nodes: u64,
-    /// Regular files.
-    files: u64,
-    /// Length of all files.
-    file_bytes: u64,
-    /// File data in the image.
-    data_bytes: u64,
-    /// Everything else in the image but padding.
-    metadata_bytes: u64,
-    /// Files that share all their data with another one.
-    duplicate_files: u64,
-    /// Length of `duplicate_files`.
-    duplicate_bytes: u64,
-    /// Files that share some blocks with another one.
-    run_files: u64,
-    /// Length of the shared blocks.
-    run_bytes: u64,
-    /// Small files and tails that equal the beginning of another file's block.
-    duplicate_tails: u64,
-    /// Length of `duplicate_tails`.
-    duplicate_tail_bytes: u64,
-    /// Holes.
-    hole_bytes: u64,
-    /// Blocks copied from an earlier image.
-    base_blocks: u64,
-    /// Length of `base_blocks` in that image.
-    base_bytes: u64,
-    /// Fragment blocks, which hold tails of several files.
-    fragment_blocks: u64,
-    /// Fragment blocks that Linux decodes in a walk along the tree; a block counts each time.
-    fragment_decodes: u64,
-    /// Length of the blocks in `fragment_decodes` in the image.
-    fragment_read_bytes: u64,
-    /// The value of `fragment_decodes` with `--order path`, estimated.
-    path_order_decodes: u64,
+    #[serde(flatten)]
+    report: &'a PackReport,
     /// Blocks that Linux reads in a walk along the tree, relative to `--order path`, estimated.
     walk_ratio: f64,
-    /// Small files and tails in fragment blocks or the packed inode.
-    fragment_bytes: u64,
-    /// Length of `fragment_bytes` after compression.
-    fragment_stored_bytes: u64,
-    /// Data stored uncompressed, because compression gains less than `--min-gain`.
-    plain_bytes: u64,
     /// Time that packing took.
     seconds: f64,
-    /// Structures of the image.
-    sections: &'a [Section],
-    /// Classes of files, the largest first; empty if files were copied unread.
-    classes: &'a [ClassRow],
-    /// Stages, in their order.
-    stages: &'a [StageTime],
-    /// Denser settings by which the image fits (`--fit`); null if the requested ones do.
-    fitted: Option<&'a str>,
     /// Options that may be worth a try, with their effect.
     suggestions: Vec<&'static str>,
-    /// Attributes that the format cannot represent.
-    losses: &'a [Loss],
-    /// With `--keep-going`: a message for each file or directory that could not be read.
-    skipped: &'a [String],
-    /// Linux driver that mounts the image; null without any.
-    driver: Option<&'static str>,
     /// Command that mounts the image: by the kernel for root, else through FUSE.
     mount: String,
     #[serde(flatten)]

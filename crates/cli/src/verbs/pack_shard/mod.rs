@@ -2,6 +2,7 @@
 
 mod lines;
 
+use crate::args::{Running, Texts};
 use crate::out::report::{self, Out};
 use crate::out::{Outcome, json, text};
 use lines::JsonLines;
@@ -9,7 +10,7 @@ use owo_colors::OwoColorize;
 use packfs::shards::{
     ListedChange, PackedShard, Plan, ShardOptions, ShardOutcome, Sidecar, open_store, pack_shard,
 };
-use packfs::{Error, Progress, Result};
+use packfs::{Error, PackOptions, Progress, Result};
 use packfs_terminal::work::Answering;
 use serde::Serialize;
 use std::path::PathBuf;
@@ -56,21 +57,8 @@ pub struct Opts {
     #[arg(long)]
     reverify: bool,
 
-    /// Read the shard back and compare it with the source
-    ///
-    /// The default for shards with less than 1 GiB of file data.
-    #[arg(long, overrides_with = "no_verify")]
-    verify: bool,
-
-    /// Skip the check against the source (default over 1 GiB)
-    #[arg(long, overrides_with = "verify")]
-    no_verify: bool,
-
-    /// Limit memory, such as 2G
-    ///
-    /// The default is the limit of the control group. Less memory never changes the shard.
-    #[arg(long, value_name = "SIZE", value_parser = text::parse_size)]
-    memory: Option<u64>,
+    #[command(flatten)]
+    running: Texts<Running>,
 
     /// Show progress as bar (default) or as json lines
     ///
@@ -116,9 +104,10 @@ impl Opts {
             let options = ShardOptions {
                 source: self.source.clone(),
                 reverify: self.reverify,
-                jobs: self.answering.work.jobs(),
-                memory: self.memory,
-                verify: (self.verify || self.no_verify).then_some(self.verify),
+                packing: PackOptions {
+                    jobs: self.answering.work.jobs(),
+                    ..PackOptions::of_texts(self.running.iter())?
+                },
             };
             let outcome = pack_shard(&plan, self.index, &*store, &options, progress)?;
             bars.finish();

@@ -84,10 +84,8 @@ impl Opts {
         if self.json {
             let mut array = json::Array::document();
             for status in &all {
-                let extents = match self.extents {
-                    true => Some(extents::parts(&opened, status.id, &status.row)?),
-                    false => None,
-                };
+                let extents =
+                    if self.extents { Some(extents::parts(&opened, status.id, &status.row)?) } else { None };
                 array.push(&Document::new(status, extents))?;
             }
             array.finish()?;
@@ -179,7 +177,7 @@ fn xattr_text(value: &[u8]) -> String {
     let (value, rest) = text::beginning(value);
     match std::str::from_utf8(value) {
         Ok(text) if !text.contains(char::is_control) => format!("\"{}\"{rest}", escaped(value)),
-        _ => format!("0x{}{rest}", json::hex(value)),
+        _ => format!("0x{}{rest}", packfs::to_hex(value)),
     }
 }
 

@@ -10,10 +10,8 @@ use crate::out::json;
 use crate::out::report::Out;
 use crate::out::{Outcome, text};
 use packfs::FileImage;
-use packfs::integrity::{
-    self, FsVerityOptions, HashAlgorithm, Replacement, VerityOptions, VerityParams, from_hex, to_hex,
-};
-use packfs::{Error, Image, Progress, Result, ResultExt, escaped};
+use packfs::integrity::{self, FsVerityOptions, HashAlgorithm, Replacement, VerityOptions, VerityParams};
+use packfs::{Error, Image, Progress, Result, ResultExt, escaped, from_hex, to_hex, uuid_text};
 use packfs_sandbox::Sandbox;
 use packfs_terminal::work::Work;
 use serde::Serialize;
@@ -23,7 +21,7 @@ use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// Add a dm-verity hash tree to an image, verify one, or print fs-verity digests
+/// Add or verify dm-verity hash trees; print fs-verity digests
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Opts {
@@ -120,15 +118,10 @@ pub fn parse_hex(what: &str, typed: &str) -> Result<Vec<u8>> {
 }
 
 fn parse_uuid(typed: &str) -> Result<[u8; 16]> {
-    let bytes = from_hex(&typed.replace('-', "")).and_then(|bytes| <[u8; 16]>::try_from(bytes).ok());
+    let bytes = from_hex(typed.replace('-', "")).and_then(|bytes| <[u8; 16]>::try_from(bytes).ok());
     bytes
         .filter(|_| matches!(typed.len(), 32 | 36))
         .ok_or_else(|| Error::usage(format!("invalid UUID {typed:?}")))
-}
-
-fn uuid_text(uuid: &[u8; 16]) -> String {
-    let digits = to_hex(uuid);
-    [&digits[..8], &digits[8..12], &digits[12..16], &digits[16..20], &digits[20..]].join("-")
 }
 
 /// A hash tree that was written.

@@ -8,11 +8,10 @@ use libdeflate_sys as sys;
 
 use crate::{DecodeError, EncodeError};
 
-/// `libdeflate_zlib_compress` and its like.
 type Compress =
     unsafe extern "C" fn(*mut sys::libdeflate_compressor, *const c_void, usize, *mut c_void, usize) -> usize;
 
-/// `libdeflate_zlib_decompress_ex` and its like.
+/// Type of `libdeflate_zlib_decompress_ex` and `libdeflate_deflate_decompress_ex`.
 type Decompress = unsafe extern "C" fn(
     *mut sys::libdeflate_decompressor,
     *const c_void,
@@ -23,7 +22,6 @@ type Decompress = unsafe extern "C" fn(
     *mut usize,
 ) -> sys::libdeflate_result;
 
-/// A libdeflate compressor of one level.
 pub(super) struct Compressor(NonNull<sys::libdeflate_compressor>);
 
 // SAFETY: the C object is reached only through this owner, is bound to no thread, and every use
@@ -31,24 +29,23 @@ pub(super) struct Compressor(NonNull<sys::libdeflate_compressor>);
 unsafe impl Send for Compressor {}
 
 impl Compressor {
-    /// `level` is 0 to 12; None when memory is short.
+    /// `level` is 0 to 12; `None` if out of memory.
     pub(super) fn new(level: u8) -> Option<Compressor> {
         // SAFETY: takes any level and answers null for one it does not have.
         let raw = unsafe { sys::libdeflate_alloc_compressor(c_int::from(level)) };
         NonNull::new(raw).map(Compressor)
     }
 
-    /// Writes one zlib stream; None when it does not fit.
+    /// Writes one zlib stream; `None` if it does not fit.
     pub(super) fn zlib(&mut self, src: &[u8], dst: &mut [u8]) -> Result<Option<usize>, EncodeError> {
         self.write(sys::libdeflate_zlib_compress, src, dst)
     }
 
-    /// Writes one raw stream; None when it does not fit.
+    /// Writes one raw stream; `None` if it does not fit.
     pub(super) fn raw(&mut self, src: &[u8], dst: &mut [u8]) -> Result<Option<usize>, EncodeError> {
         self.write(sys::libdeflate_deflate_compress, src, dst)
     }
 
-    /// Returns the longest raw stream of this many bytes.
     pub(super) fn raw_bound(&mut self, src_len: usize) -> usize {
         // SAFETY: the compressor lives as long as self.
         unsafe { sys::libdeflate_deflate_compress_bound(self.0.as_ptr(), src_len) }
@@ -76,7 +73,6 @@ impl Drop for Compressor {
     }
 }
 
-/// A libdeflate decompressor.
 pub(super) struct Decompressor(NonNull<sys::libdeflate_decompressor>);
 
 // SAFETY: as for the compressor.
@@ -88,24 +84,23 @@ impl Decompressor {
         NonNull::new(unsafe { sys::libdeflate_alloc_decompressor() }).map(Decompressor)
     }
 
-    /// Reads one zlib stream that fills all of `src`.
+    /// Decodes one zlib stream that must fill `src`.
     pub(super) fn zlib(&mut self, src: &[u8], dst: &mut [u8]) -> Result<usize, DecodeError> {
         let (read, len) = self.read(sys::libdeflate_zlib_decompress_ex, src, dst)?;
         all_of(src, read, len)
     }
 
-    /// Reads one zlib stream at the start of `src`.
+    /// Decodes one zlib stream at the start of `src`.
     pub(super) fn zlib_at_start(&mut self, src: &[u8], dst: &mut [u8]) -> Result<usize, DecodeError> {
         Ok(self.read(sys::libdeflate_zlib_decompress_ex, src, dst)?.1)
     }
 
-    /// Reads one raw stream that fills all of `src`.
+    /// Decodes one raw stream that must fill `src`.
     pub(super) fn raw(&mut self, src: &[u8], dst: &mut [u8]) -> Result<usize, DecodeError> {
         let (read, len) = self.read(sys::libdeflate_deflate_decompress_ex, src, dst)?;
         all_of(src, read, len)
     }
 
-    /// Returns the bytes read and written.
     fn read(
         &mut self,
         function: Decompress,
@@ -134,11 +129,11 @@ impl Decompressor {
     }
 }
 
-/// Refuses bytes after a stream.
 fn all_of(src: &[u8], read: usize, len: usize) -> Result<usize, DecodeError> {
-    match read == src.len() {
-        true => Ok(len),
-        false => Err(DecodeError::Corrupt("bytes after the end of the DEFLATE stream")),
+    if read == src.len() {
+        Ok(len)
+    } else {
+        Err(DecodeError::Corrupt("bytes after the end of the DEFLATE stream"))
     }
 }
 

@@ -32,8 +32,8 @@ impl Encoder for FullWindow {
     }
 }
 
-/// Encodes raw streams with the full window. None begins with a zero byte, so that padding with
-/// zeros in front can be told from a stream.
+/// Encodes raw streams with the full window. None begins with a zero byte, so that zero padding
+/// before a stream can be detected.
 struct Raw(Option<ffi::Compressor>);
 
 impl Raw {
@@ -43,7 +43,7 @@ impl Raw {
     }
 }
 
-/// The lowest of the bits that pad a stored block's header to a byte; no decoder looks at them.
+/// Lowest padding bit of a stored block's header; decoders ignore it.
 const STORED_PADDING_BIT: u8 = 1 << 3;
 
 impl Encoder for Raw {
@@ -56,14 +56,14 @@ impl Encoder for Raw {
     }
 }
 
-/// Encodes with a chosen window, trying each chosen strategy and keeping the smallest result.
+/// Tries each given strategy with the given window, and keeps the smallest result.
 struct Strategies {
     streams: Vec<Deflate>,
     smallest: Smallest,
 }
 
 impl Strategies {
-    /// `level` is 1 to 9, `window_log` 8 to 15; no strategy means zlib's default one.
+    /// `level` is 1 to 9, `window_log` 8 to 15; an empty list means zlib's default strategy.
     fn new(level: u8, window_log: u8, strategies: &[ZlibStrategy]) -> Strategies {
         let strategies = if strategies.is_empty() { &[ZlibStrategy::Default] } else { strategies };
         let streams = strategies.iter().map(|&strategy| stream(level, window_log, strategy)).collect();
@@ -105,20 +105,17 @@ fn deflate(stream: &mut Deflate, src: &[u8], dst: &mut [u8]) -> Result<Option<us
     }
 }
 
-/// Wrapper of a DEFLATE stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Wrapper {
     None,
     Zlib,
-    /// The same, followed by anything; what is decoded is completed by zeros.
+    /// zlib followed by anything; the decoded data is padded with zeros.
     Padded,
 }
 
-/// Decodes streams of any window.
 struct Inflate {
     wrapper: Wrapper,
     whole: Option<ffi::Decompressor>,
-    /// Made when first used.
     prefix: Option<zlib_rs::Inflate>,
 }
 
@@ -145,8 +142,7 @@ impl Decoder for Inflate {
         let status = stream.decompress(src, dst, InflateFlush::Finish);
         let len = usize::try_from(stream.total_out()).unwrap_or(usize::MAX);
         match status {
-            // A destination that is full is all that is asked, even if the next byte would be a
-            // wrong one.
+            // A full destination is sufficient, even if the next byte is invalid.
             _ if len == dst.len() => Ok(len),
             Ok(Status::StreamEnd) if self.wrapper == Wrapper::Padded => Ok(completed(dst, len)),
             Ok(Status::StreamEnd) => Ok(len),
@@ -157,33 +153,32 @@ impl Decoder for Inflate {
     }
 }
 
-/// Makes a decoder of zlib streams.
 pub(crate) fn zlib_decoder() -> Box<dyn Decoder> {
     Box::new(Inflate::new(Wrapper::Zlib))
 }
 
-/// Makes a decoder of zlib streams in sectors of btrfs.
 pub(super) fn padded_decoder() -> Box<dyn Decoder> {
     Box::new(Inflate::new(Wrapper::Padded))
 }
 
-/// Makes a decoder of raw streams.
 pub(super) fn raw_decoder() -> Box<dyn Decoder> {
     Box::new(Inflate::new(Wrapper::None))
 }
 
 impl Coders for ZlibSettings {
     fn encoder(&self) -> Box<dyn Encoder> {
-        match self.is_full_window() {
-            true => Box::new(FullWindow::new(self.level)),
-            false => Box::new(Strategies::new(self.level, self.window_log, &self.strategies)),
+        if self.is_full_window() {
+            Box::new(FullWindow::new(self.level))
+        } else {
+            Box::new(Strategies::new(self.level, self.window_log, &self.strategies))
         }
     }
 
     fn thorough_encoder(&self) -> Box<dyn Encoder> {
-        match self.is_full_window() {
-            true => several(THOROUGH_LEVELS.map(|level| Box::new(FullWindow::new(level)) as _)),
-            false => self.encoder(),
+        if self.is_full_window() {
+            several(THOROUGH_LEVELS.map(|level| Box::new(FullWindow::new(level)) as _))
+        } else {
+            self.encoder()
         }
     }
 }

@@ -1,43 +1,43 @@
 //! Decoding of blocks.
 //!
-//! Accepts what liblz4 (`LZ4_decompress_safe`, whose ancestors Linux has) accepts, but for matches
-//! with the distance 0, which copy what was in the room before the block was decoded.
+//! Accepts the same blocks as liblz4 (`LZ4_decompress_safe`, the origin of Linux's decoder), except
+//! for matches with distance 0, which copy stale output.
 //!
 //! Most sequences are short and far from both ends. They are copied in pieces of a fixed length;
-//! what is too much of a piece is overwritten by the next sequence.
+//! the next sequence overwrites the excess.
 //!
 //! Source: LZ4 block format, with its end of block restrictions.
 
-/// Error of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fault {
-    /// It is damaged, or longer than the room.
     Damaged,
-    /// A match has the distance 0.
+    /// A match has distance 0.
     NoDistance,
 }
 
-/// Literals with which a block ends: the last match ends so many bytes before the end of the room.
+/// Literals at the end of a block: the last match ends at least this many bytes before the end of
+/// the output.
 const LAST_LITERALS: usize = 5;
-/// Literals that end closer to the end of the room are the last ones (`MFLIMIT`).
+/// Literals that end closer to the end of the output are the last ones (`MFLIMIT`).
 const LAST_MATCH: usize = 12;
-/// Literals that leave fewer bytes of the block are the last ones: a distance, a token, and the
-/// last literals follow others.
+/// Literals followed by fewer bytes of the block are the last ones: others are followed by a
+/// distance, a token, and the last literals.
 const AFTER_LITERALS: usize = 2 + 1 + LAST_LITERALS;
-/// Longest length that a token holds on its own.
+/// Longest length that fits in a token.
 const TOKEN_MAX: usize = 15;
 const MATCH_LEN_MIN: usize = 4;
-/// A sequence is short if so many bytes of the block are left from its token on, it has fewer than
-/// [`TOKEN_MAX`] literals, and [`SHORT_ROOM`] is left. For these, liblz4 does not ask how many
-/// literals follow, and a match may end where the room does if its distance is at least 8.
+/// A sequence is short if at least this many bytes of the block remain from its token on, it has
+/// fewer than [`TOKEN_MAX`] literals, and [`SHORT_ROOM`] remains. For these, liblz4 does not check
+/// the literals that follow, and a match may end at the end of the output if its distance is at
+/// least 8.
 const SHORT_BLOCK: usize = 18;
 /// See [`SHORT_BLOCK`].
 const SHORT_ROOM: usize = 32;
-/// Room for two sequences of the quick way, written in pieces of 16 bytes.
+/// Output for two sequences of the fast path, written in pieces of 16 bytes.
 const QUICK_ROOM: usize = 64;
 
-/// Decodes all of a block; `prefix`: until the room is full, and a block that ends too early is no
-/// error. Returns the decoded length; what lies behind it in the room is overwritten.
+/// Decodes a block; with `prefix`, stops when the output is full, and an early end of the block is
+/// not an error. Returns the decoded length; the output after it is overwritten.
 pub(super) fn decode(block: &[u8], out: &mut [u8], prefix: bool) -> Result<usize, Fault> {
     if out.is_empty() {
         return if prefix || block == [0] { Ok(0) } else { Err(Fault::Damaged) };
@@ -51,7 +51,6 @@ pub(super) fn decode(block: &[u8], out: &mut [u8], prefix: bool) -> Result<usize
     }
 }
 
-/// Number of bytes read and decoded.
 struct Position {
     block: usize,
     out: usize,
@@ -153,12 +152,11 @@ fn sequence(block: &[u8], out: &mut [u8], position: &mut Position, prefix: bool)
     Ok(prefix && len == room)
 }
 
-/// Number of literals and length of the match that a token tells.
+/// Returns the number of literals and the length of the match in a token.
 fn lengths(token: u8) -> (usize, usize) {
     (usize::from(token >> 4), usize::from(token & 15) + MATCH_LEN_MIN)
 }
 
-/// Start of a match.
 fn source(to: usize, distance: usize) -> Result<usize, Fault> {
     match to.checked_sub(distance) {
         Some(from) if distance > 0 => Ok(from),
@@ -167,7 +165,7 @@ fn source(to: usize, distance: usize) -> Result<usize, Fault> {
     }
 }
 
-/// Sum of the bytes with which a length goes on, up to the first that is not 255; `left` bytes of
+/// Sums the further bytes of a length, up to the first that is not 255; at least `left` bytes of
 /// the block must follow.
 fn further(block: &[u8], at: &mut usize, left: usize) -> Result<usize, Fault> {
     let mut sum = 0_usize;
@@ -184,7 +182,7 @@ fn further(block: &[u8], at: &mut usize, left: usize) -> Result<usize, Fault> {
     }
 }
 
-/// Copies bytes that do not overlap their source, by a few instructions.
+/// Copies non-overlapping bytes in a few instructions.
 #[inline(always)]
 fn copy<const LEN: usize>(out: &mut [u8], from: usize, to: usize) {
     if let Some(&piece) = out[from..].first_chunk::<LEN>()
@@ -194,13 +192,13 @@ fn copy<const LEN: usize>(out: &mut [u8], from: usize, to: usize) {
     }
 }
 
-/// Copies a match in pieces of 16 bytes, and up to 15 bytes too much.
+/// Copies a match in pieces of 16 bytes, and up to 15 bytes in excess.
 fn copy_long(out: &mut [u8], from: usize, to: usize, len: usize) {
     /// Smallest multiple of each distance that is at least 16.
     const MULTIPLES: [u8; 16] = [16, 16, 16, 18, 16, 20, 18, 21, 16, 18, 20, 22, 24, 26, 28, 30];
     let (mut distance, mut done) = (to - from, 0);
     if distance < 16 {
-        // Pieces must not overlap their source: the first one is made byte by byte.
+        // Pieces must not overlap their source: the first one is copied byte by byte.
         for index in 0..16 {
             out[to + index] = out[from + index];
         }
@@ -268,9 +266,10 @@ mod tests {
                 Err(Fault::NoDistance) => continue,
                 len => len.ok(),
             };
-            let expected = match prefix {
-                true => ffi::decompress_prefix(block, &mut theirs),
-                false => ffi::decompress(block, &mut theirs),
+            let expected = if prefix {
+                ffi::decompress_prefix(block, &mut theirs)
+            } else {
+                ffi::decompress(block, &mut theirs)
             };
             assert_eq!(len, expected, "{prefix} {room} {block:02x?}");
             assert_eq!(ours[..len.unwrap_or(0)], theirs[..len.unwrap_or(0)]);

@@ -55,7 +55,6 @@ unsafe extern "C" {
 /// `LZ4_MAX_INPUT_SIZE`.
 const SRC_LEN_MAX: usize = 0x7E00_0000;
 
-/// State of the fast encoder.
 pub(super) struct FastState(Box<[u64]>);
 
 impl FastState {
@@ -64,7 +63,7 @@ impl FastState {
         FastState(state_memory(unsafe { LZ4_sizeofState() }))
     }
 
-    /// Writes one raw block; None when it does not fit.
+    /// Writes one raw block; `None` if it does not fit.
     pub(super) fn compress(&mut self, src: &[u8], dst: &mut [u8], acceleration: c_int) -> Option<usize> {
         let (src_len, dst_len) = lengths(src, dst)?;
         // SAFETY: the state has LZ4_sizeofState bytes, 8-byte aligned, and this call initialises
@@ -83,13 +82,11 @@ impl FastState {
 }
 
 impl FastState {
-    /// Writes one raw block of as much as fits.
     pub(super) fn compress_to_fit(&mut self, src: &[u8], dst: &mut [u8], acceleration: c_int) -> Fit {
         fit(LZ4_compress_destSize_extState, &mut self.0, src, dst, acceleration)
     }
 }
 
-/// State of the high compression encoder.
 pub(super) struct HighState(Box<[u64]>);
 
 impl HighState {
@@ -98,7 +95,7 @@ impl HighState {
         HighState(state_memory(unsafe { LZ4_sizeofStateHC() }))
     }
 
-    /// Writes one raw block; None when it does not fit.
+    /// Writes one raw block; `None` if it does not fit.
     pub(super) fn compress(&mut self, src: &[u8], dst: &mut [u8], level: c_int) -> Option<usize> {
         let (src_len, dst_len) = lengths(src, dst)?;
         // SAFETY: the state has LZ4_sizeofStateHC bytes, 8-byte aligned, and this call initialises
@@ -117,13 +114,12 @@ impl HighState {
 }
 
 impl HighState {
-    /// Writes one raw block of as much as fits.
     pub(super) fn compress_to_fit(&mut self, src: &[u8], dst: &mut [u8], level: c_int) -> Fit {
         fit(LZ4_compress_HC_destSize, &mut self.0, src, dst, level)
     }
 }
 
-/// [`LZ4_compress_destSize_extState`] and its like.
+/// Type of [`LZ4_compress_destSize_extState`] and its variants.
 type CompressToFit =
     unsafe extern "C" fn(*mut c_void, *const c_char, *mut c_char, *mut c_int, c_int, c_int) -> c_int;
 
@@ -154,8 +150,8 @@ fn fit(function: CompressToFit, state: &mut [u64], src: &[u8], dst: &mut [u8], s
     }
 }
 
-/// Reads one raw block that fills all of `src`, for comparison with our decoder; None when it is
-/// damaged or longer than `dst`.
+/// Decodes one raw block that fills `src`, for comparison with our decoder; `None` if it is damaged
+/// or longer than `dst`.
 #[cfg(test)]
 pub(super) fn decompress(src: &[u8], dst: &mut [u8]) -> Option<usize> {
     let src_len = c_int::try_from(src.len()).ok()?;
@@ -168,7 +164,7 @@ pub(super) fn decompress(src: &[u8], dst: &mut [u8]) -> Option<usize> {
     usize::try_from(len).ok()
 }
 
-/// Reads the beginning of one raw block until `dst` is full or `src` ends, for the same; None when
+/// Decodes a prefix of one raw block until `dst` is full or `src` ends, for comparison; `None` if
 /// it is damaged so far.
 #[cfg(test)]
 pub(super) fn decompress_prefix(src: &[u8], dst: &mut [u8]) -> Option<usize> {

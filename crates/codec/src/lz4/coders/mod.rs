@@ -15,7 +15,6 @@ use super::settings::LEVEL_MAX;
 use super::{Lz4HcSettings, Lz4Settings};
 use crate::coders::Coders;
 
-/// The fast encoder.
 struct Fast {
     state: ffi::FastState,
     acceleration: c_int,
@@ -43,10 +42,9 @@ impl FitEncoder for Fast {
     }
 }
 
-/// Lowest level of our own encoder, below which liblz4 is faster.
+/// Lowest level of our own encoder; below it liblz4 is faster.
 const OWN_LEVEL_MIN: u8 = 11;
 
-/// The high compression encoder.
 struct High(Effort);
 
 enum Effort {
@@ -90,7 +88,7 @@ impl FitEncoder for High {
     }
 }
 
-/// Decodes raw blocks. The format does not say whether a bad block is damaged or too long.
+/// Decodes raw blocks. The format does not distinguish damaged blocks from too long ones.
 struct Block;
 
 impl Decoder for Block {
@@ -113,7 +111,6 @@ impl Fault {
     }
 }
 
-/// Makes a decoder.
 pub(super) fn decoder() -> Box<dyn Decoder> {
     Box::new(Block)
 }

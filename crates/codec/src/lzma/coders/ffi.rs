@@ -1,16 +1,16 @@
 //! liblzma: the only unsafe code of the lzma and xz codecs. Owns one `lzma_stream`, restarted for
-//! every block so that liblzma can keep its dictionaries and tables.
+//! every block so that liblzma can reuse its dictionaries and tables.
 
 use std::ptr;
 
 use crate::BranchFilter;
 use liblzma_sys as sys;
 
-/// `LZMA_FILTER_LZMA1EXT` (lzma/lzma12.h), which `liblzma-sys` does not name: LZMA1 whose length is
-/// stored elsewhere, so that it needs no end marker.
+/// `LZMA_FILTER_LZMA1EXT` (lzma/lzma12.h), which `liblzma-sys` does not declare: LZMA1 whose length
+/// is stored elsewhere, so that it needs no end marker.
 const FILTER_LZMA1_EXT: sys::lzma_vli = 0x4000_0000_0000_0002;
 
-/// The parameters of an LZMA encoder: a preset and its own dictionary length.
+/// Parameters of an LZMA encoder: a preset with a separate dictionary length.
 #[derive(Clone, Copy)]
 pub(crate) struct Parameters(sys::lzma_options_lzma);
 
@@ -18,7 +18,7 @@ pub(crate) struct Parameters(sys::lzma_options_lzma);
 unsafe impl Send for Parameters {}
 
 impl Parameters {
-    /// `preset` is 0 to 9; None if liblzma does not have it.
+    /// `preset` is 0 to 9; `None` if liblzma does not support it.
     pub(crate) fn new(preset: u8, extreme: bool, dict_len: u32) -> Option<Parameters> {
         // SAFETY: all zero is a valid value of this struct of integers and null pointers.
         let mut options: sys::lzma_options_lzma = unsafe { std::mem::zeroed() };
@@ -31,47 +31,42 @@ impl Parameters {
         Some(Parameters(options))
     }
 
-    /// The same with another dictionary length.
     pub(crate) fn with_dict_len(mut self, dict_len: u32) -> Parameters {
         self.0.dict_size = dict_len;
         self
     }
 
-    /// The slowest that a preset means, with longer matches and deeper searches.
+    /// The slowest preset, with longer matches and deeper searches.
     pub(crate) fn thorough(dict_len: u32) -> Option<Parameters> {
         let mut parameters = Parameters::new(9, true, dict_len)?;
         (parameters.0.nice_len, parameters.0.depth) = (273, 1024);
         Some(parameters)
     }
 
-    /// The same with other numbers of literal context bits, literal position bits and position
-    /// bits.
+    /// Replaces the numbers of literal context bits, literal position bits, and position bits.
     pub(crate) fn with_properties(mut self, (lc, lp, pb): (u32, u32, u32)) -> Parameters {
         (self.0.lc, self.0.lp, self.0.pb) = (lc, lp, pb);
         self
     }
 
-    /// The first byte of an LZMA1 header: `(pb * 5 + lp) * 9 + lc`.
+    /// First byte of an LZMA1 header: `(pb * 5 + lp) * 9 + lc`.
     pub(crate) fn properties(&self) -> u8 {
         u8::try_from((self.0.pb * 5 + self.0.lp) * 9 + self.0.lc).unwrap_or(u8::MAX)
     }
 }
 
-/// Outcome of a call; liblzma's `lzma_ret` without the values that cannot occur here.
+/// Outcome of a call: liblzma's `lzma_ret` without impossible values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
-    /// The whole stream has been written or read.
     End,
-    /// The destination is full, or the source ends too early.
+    /// The destination is full, or the source ends early.
     NoProgress,
     OutOfMemory,
     MemoryLimit,
-    /// No stream of this format.
     Format,
-    /// Settings that this build or format does not know.
+    /// Settings that this build or format does not support.
     Options,
     Damaged,
-    /// Wrong use of the library.
     Misuse,
 }
 
@@ -90,14 +85,13 @@ impl Outcome {
     }
 }
 
-/// Outcome of one run over a block.
 pub(crate) struct Run {
     pub(crate) outcome: Outcome,
     pub(crate) src_len: usize,
     pub(crate) dst_len: usize,
 }
 
-/// One `lzma_stream`; which coder it is depends on how it was last started.
+/// An `lzma_stream`, whose coder depends on the last `start_*` call.
 pub(crate) struct Stream(sys::lzma_stream);
 
 // SAFETY: liblzma binds no stream to a thread; all use goes through `&mut self`.
@@ -109,7 +103,6 @@ impl Stream {
         Stream(unsafe { std::mem::zeroed() })
     }
 
-    /// Becomes an encoder of one .xz stream with CRC32 check.
     pub(crate) fn start_xz_encoder(
         &mut self,
         parameters: &mut Parameters,
@@ -127,22 +120,22 @@ impl Stream {
         started(unsafe { sys::lzma_stream_encoder(&mut self.0, filters.as_ptr(), sys::LZMA_CHECK_CRC32) })
     }
 
-    /// Becomes an encoder of a bare LZMA1 stream without end marker.
+    /// Starts an encoder of a bare LZMA1 stream without end marker.
     pub(crate) fn start_lzma1_encoder(&mut self, parameters: &mut Parameters) -> Result<(), Outcome> {
         let filters = [filter_of(FILTER_LZMA1_EXT, parameters), END];
         // SAFETY: as above.
         started(unsafe { sys::lzma_raw_encoder(&mut self.0, filters.as_ptr()) })
     }
 
-    /// Becomes an encoder of one MicroLZMA block that is cut where the destination ends, which has
-    /// at least 6 bytes.
+    /// Starts an encoder of one MicroLZMA block that is cut at the end of the destination, which
+    /// has at least 6 bytes.
     pub(crate) fn start_micro_encoder(&mut self, parameters: &mut Parameters) -> Result<(), Outcome> {
         // SAFETY: the options outlive the call, which copies what it needs.
         started(unsafe { sys::lzma_microlzma_encoder(&mut self.0, &parameters.0) })
     }
 
-    /// Becomes a decoder of one MicroLZMA block of `src_len` bytes that decodes to `dst_len` bytes,
-    /// or, if not `exact`, to at least so many: what ours is tested against.
+    /// Starts a decoder of one MicroLZMA block of `src_len` bytes that decodes to `dst_len` bytes,
+    /// or without `exact` to at least as many; ours is tested against it.
     #[cfg(test)]
     pub(crate) fn start_micro_decoder(
         &mut self,
@@ -155,7 +148,6 @@ impl Stream {
         started(unsafe { sys::lzma_microlzma_decoder(&mut self.0, src_len, dst_len, exact.into(), dict_len) })
     }
 
-    /// Runs the started coder over all of `src`.
     pub(crate) fn run(&mut self, src: &[u8], dst: &mut [u8]) -> Run {
         let strm = &mut self.0;
         strm.next_in = src.as_ptr();
@@ -175,7 +167,7 @@ impl Stream {
             src_len: src.len() - strm.avail_in,
             dst_len: dst.len() - strm.avail_out,
         };
-        // Nothing may point into the borrowed slices once they are given back.
+        // No pointer may outlive the borrowed slices.
         (strm.next_in, strm.avail_in) = (ptr::null(), 0);
         (strm.next_out, strm.avail_out) = (ptr::null_mut(), 0);
         run
@@ -189,19 +181,18 @@ impl Drop for Stream {
     }
 }
 
-/// The CRC32 of the xz format, of gzip and of zip.
+/// CRC32 of xz, gzip, and zip.
 pub(crate) fn crc32(data: &[u8]) -> u32 {
     // SAFETY: the pointer is valid for the length beside it.
     unsafe { sys::lzma_crc32(data.as_ptr(), data.len(), 0) }
 }
 
-/// The CRC64 of the xz format (ECMA-182).
+/// CRC64 of xz (ECMA-182).
 pub(crate) fn crc64(data: &[u8]) -> u64 {
     // SAFETY: as above.
     unsafe { sys::lzma_crc64(data.as_ptr(), data.len(), 0) }
 }
 
-/// Ends a filter list.
 const END: sys::lzma_filter = sys::lzma_filter { id: sys::LZMA_VLI_UNKNOWN, options: ptr::null_mut() };
 
 fn filter_of(id: sys::lzma_vli, parameters: &mut Parameters) -> sys::lzma_filter {

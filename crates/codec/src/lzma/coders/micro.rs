@@ -1,4 +1,4 @@
-//! Encoder to MicroLZMA, whose blocks [`crate::lzma`]'s decoder describes.
+//! Encoder of MicroLZMA blocks, described at the decoder in [`crate::lzma`].
 
 use super::ffi::{Outcome, Parameters, Stream};
 use super::{PROPERTIES, dict_len_for, encode_error};
@@ -6,26 +6,24 @@ use crate::lzma::decode::{Properties, RangeDecoder, State, Window};
 use crate::lzma::settings::LZMA_DICT_LEN_MIN;
 use crate::{EncodeError, Encoder, Fit, FitEncoder};
 
-/// The shortest destination that the encoder takes: properties and the five bytes of an empty
-/// stream.
+/// Shortest destination that the encoder accepts: properties and the five bytes of an empty stream.
 const DST_LEN_MIN: usize = 6;
 
-/// The dictionary is at most so many times as long as the output. Few outputs hold more input, and
-/// the encoder clears tables as long as the dictionary for each of them.
+/// Maximum ratio of dictionary to output. Few outputs contain more input, and the encoder clears
+/// tables of the length of the dictionary for each of them.
 const DICT_FACTOR: usize = 8;
 
-/// Encodes MicroLZMA blocks.
 pub(crate) struct Micro {
     stream: Stream,
     parameters: Option<Parameters>,
     dict_len: u32,
-    /// To be tried besides those of the parameters.
+    /// Tried in addition to those of the parameters.
     properties: &'static [(u32, u32, u32)],
     other: Vec<u8>,
     shortener: Shortener,
 }
 
-/// Takes a block apart again, as far as it fits into less room.
+/// Decodes a block and ends it within less space.
 struct Shortener {
     state: State,
     plain: Vec<u8>,
@@ -34,8 +32,8 @@ struct Shortener {
 
 impl Shortener {
     /// Shortens `whole`, a block that decodes to `plain_len` bytes. A range coder writes from front
-    /// to back and knows nothing of what follows: so any symbol can become the last one if the
-    /// stream is ended after it.
+    /// to back without look-ahead, so any symbol can become the last one if the stream is
+    /// terminated after it.
     fn shorten(&mut self, whole: &[u8], plain_len: usize, dst: &mut [u8]) -> Option<Fit> {
         let (&properties, stream) = whole.split_first()?;
         self.state.reset(Properties::new(!properties)?);
@@ -61,7 +59,8 @@ impl Micro {
         Micro { stream: Stream::new(), parameters, dict_len, properties: &[], other: Vec::new(), shortener }
     }
 
-    /// At its slowest, and with the properties of each block that take in most.
+    /// The slowest form: tries several properties for each block, and keeps the ones with the most
+    /// input.
     pub(crate) fn thorough(dict_len: u32) -> Micro {
         let parameters = Parameters::thorough(dict_len);
         Micro { parameters, properties: &PROPERTIES[1..], ..Micro::new(9, true, dict_len) }
@@ -159,9 +158,10 @@ mod tests {
                 let exact = below(3) > 0;
                 let plain_len = if exact { len } else { 1 + below(len) };
                 let mut dst = vec![0; plain_len];
-                let found = match exact {
-                    true => decoder.decompress(&damaged, &mut dst),
-                    false => decoder.decompress_prefix(&damaged, &mut dst),
+                let found = if exact {
+                    decoder.decompress(&damaged, &mut dst)
+                } else {
+                    decoder.decompress_prefix(&damaged, &mut dst)
                 };
                 let found = found.is_ok().then_some(dst);
                 assert!(

@@ -1,4 +1,4 @@
-//! Encoders of LZMA1, by liblzma, whose streams xz encodes with, too.
+//! Encoders of LZMA1 by liblzma, which xz shares.
 
 #[allow(unsafe_code)]
 pub(crate) mod ffi;
@@ -12,20 +12,19 @@ use crate::{EncodeError, Encoder, FitEncoder};
 use ffi::{Outcome, Parameters, Stream};
 use micro::Micro;
 
-/// Numbers of literal context bits, literal position bits and position bits that are worth a try:
-/// the usual ones first, then those for text, for code whose instructions have no fixed length, and
-/// for tables of words. Their first two add up to at most four, which is what kernels decode.
+/// Promising numbers of literal context bits, literal position bits, and position bits: the default
+/// first, then those for text, for code without a fixed instruction length, and for tables of
+/// words. Their first two add up to at most four, the limit of kernels.
 pub(crate) const PROPERTIES: [(u32, u32, u32); 4] = [(3, 0, 2), (4, 0, 0), (2, 0, 0), (0, 2, 2)];
 
-/// The dictionary for one block: large enough for all of it, at least `dict_len_min`, at most
-/// `dict_len_max`. A small block (metadata, the tail of a file) is spared the clearing of tables
-/// sized for a large one.
+/// Dictionary for one block: its length, at least `dict_len_min`, at most `dict_len_max`. For a
+/// small block (metadata, the tail of a file), this avoids clearing tables for a large one.
 pub(crate) fn dict_len_for(src_len: usize, dict_len_min: u32, dict_len_max: u32) -> u32 {
     let needed = u32::try_from(src_len).ok().and_then(u32::checked_next_power_of_two).unwrap_or(u32::MAX);
     needed.max(dict_len_min).min(dict_len_max)
 }
 
-/// The error for an encoder that stopped in any other way than by a full destination.
+/// Returns the error of an encoder that stopped for another reason than a full destination.
 pub(crate) fn encode_error(outcome: Outcome) -> EncodeError {
     match outcome {
         Outcome::OutOfMemory => EncodeError::OutOfMemory,
@@ -34,7 +33,7 @@ pub(crate) fn encode_error(outcome: Outcome) -> EncodeError {
     }
 }
 
-/// Runs a started encoder; None when its result does not fit.
+/// Runs a started encoder; `None` if its result does not fit.
 pub(crate) fn encode(stream: &mut Stream, src: &[u8], dst: &mut [u8]) -> Result<Option<usize>, EncodeError> {
     let run = stream.run(src, dst);
     match run.outcome {
@@ -44,7 +43,6 @@ pub(crate) fn encode(stream: &mut Stream, src: &[u8], dst: &mut [u8]) -> Result<
     }
 }
 
-/// Encodes `.lzma` blocks.
 pub(crate) struct Alone {
     stream: Stream,
     parameters: Option<Parameters>,
@@ -52,12 +50,12 @@ pub(crate) struct Alone {
 }
 
 impl Alone {
-    /// `preset` is 0 to 9, `dict_len` one that headers can express.
+    /// `preset` is 0 to 9; headers must be able to represent `dict_len`.
     pub(crate) fn new(preset: u8, extreme: bool, dict_len: u32) -> Alone {
         Alone { stream: Stream::new(), parameters: Parameters::new(preset, extreme, dict_len), dict_len }
     }
 
-    /// At its slowest, with these properties.
+    /// The slowest form, with these properties.
     pub(crate) fn thorough(dict_len: u32, properties: (u32, u32, u32)) -> Alone {
         let parameters = Parameters::thorough(dict_len).map(|found| found.with_properties(properties));
         Alone { stream: Stream::new(), parameters, dict_len }

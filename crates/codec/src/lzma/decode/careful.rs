@@ -1,14 +1,13 @@
-//! LZMA symbol by symbol, seeing to the end of the input before every byte of it: the specification
-//! as code. It decodes what the fast loop leaves, the last bytes of every stream.
+//! LZMA symbol by symbol, with a check of the input before every byte: the specification as code.
+//! It decodes what the fast loop leaves, the last bytes of every stream.
 
 use super::model::*;
 use super::{Fault, State};
 
-/// A range decoder at a place of its input, between two symbols.
+/// A range decoder between two symbols.
 #[derive(Clone, Copy)]
 pub(crate) struct RangeDecoder<'a> {
     pub(super) src: &'a [u8],
-    /// Bytes of `src` that were read.
     pub(super) at: usize,
     pub(super) range: u32,
     /// Below `range`.
@@ -16,7 +15,7 @@ pub(crate) struct RangeDecoder<'a> {
 }
 
 impl<'a> RangeDecoder<'a> {
-    /// Begins with a zero byte and four more.
+    /// Reads a zero byte and four more.
     pub(crate) fn new(src: &'a [u8]) -> Result<RangeDecoder<'a>, Fault> {
         match src.split_first() {
             Some((0, rest)) => {
@@ -28,19 +27,18 @@ impl<'a> RangeDecoder<'a> {
         }
     }
 
-    /// Begins with four bytes.
     pub(crate) fn without_zero(src: &'a [u8]) -> Result<RangeDecoder<'a>, Fault> {
         let bytes = src.first_chunk().ok_or(Fault::Exhausted)?;
         let code = u32::from_be_bytes(*bytes);
-        // No encoder gets there, and all that follows keeps `code` below `range`.
+        // No encoder produces this, and otherwise `code` remains below `range`.
         if code == u32::MAX {
             return Err(Fault::Damaged);
         }
         Ok(RangeDecoder { src, at: 4, range: u32::MAX, code })
     }
 
-    /// Reads the byte that may still be due, and says whether the stream can end here and does so
-    /// with the input.
+    /// Reads the byte that may be due, and reports if the stream can end here, and if it ends with
+    /// the input.
     pub(crate) fn finish(&mut self) -> Result<Finish, Fault> {
         self.normalise()?;
         match self.code {
@@ -50,15 +48,15 @@ impl<'a> RangeDecoder<'a> {
         }
     }
 
-    /// The stream that ends here, after the symbol decoded last: that which was read, less what an
-    /// encoder would not yet have added to it. None if a byte is due that is not there.
+    /// Terminates the stream after the last decoded symbol: the bytes read, minus those that an
+    /// encoder would not have written yet. `None` if a due byte is missing.
     #[cfg(feature = "xz")]
     pub(crate) fn ended_here(mut self, stream: &mut Vec<u8>) -> Option<()> {
         self.normalise().ok()?;
         stream.clear();
         stream.extend_from_slice(&self.src[..self.at]);
-        // Decoders hold the number that the bytes read are, less the lower end of the range;
-        // encoders end with that end.
+        // Decoders store the number in the input minus the lower end of the range; encoders write
+        // that lower end.
         let mut rest = self.code;
         for byte in stream.iter_mut().rev() {
             let (less, borrows) = byte.overflowing_sub(rest as u8);
@@ -71,7 +69,6 @@ impl<'a> RangeDecoder<'a> {
         (rest == 0).then_some(())
     }
 
-    /// True if the stream could end here.
     #[cfg(feature = "xz")]
     pub(super) fn may_end(&self) -> bool {
         self.range >= 1 << 24 || self.at < self.src.len()
@@ -82,12 +79,10 @@ impl<'a> RangeDecoder<'a> {
         matches!({ *self }.finish(), Ok(Finish::AtEnd))
     }
 
-    /// True if all input was read.
     pub(crate) fn is_at_end(&self) -> bool {
         self.at == self.src.len()
     }
 
-    /// Returns the number of bytes of input that were not read.
     pub(crate) fn left(&self) -> usize {
         self.src.len() - self.at
     }
@@ -117,7 +112,7 @@ impl<'a> RangeDecoder<'a> {
         }
     }
 
-    /// A bit without a probability.
+    /// Decodes a bit without a probability.
     fn direct_bit(&mut self) -> Result<u32, Fault> {
         self.normalise()?;
         self.range >>= 1;
@@ -134,7 +129,7 @@ impl<'a> RangeDecoder<'a> {
         Ok(node - (1 << bits))
     }
 
-    /// Does the same as `tree` with the lowest bit first.
+    /// Like `tree`, with the lowest bit first.
     fn reverse_tree(&mut self, tree: &mut [u16], bits: u32) -> Result<u32, Fault> {
         let symbol = self.tree(tree, bits)?;
         Ok(symbol.reverse_bits() >> (32 - bits))
@@ -167,7 +162,7 @@ impl<'a> RangeDecoder<'a> {
         Ok(high + (direct << 4) + self.reverse_tree(&mut probs[DIST_ALIGN..], 4)?)
     }
 
-    /// A literal after something else: its likely bits are those of `matched`, until one differs.
+    /// Decodes a literal after a match: its likely bits are those of `matched`, until one differs.
     fn matched_literal(&mut self, probs: &mut [u16], matched: u8) -> Result<u32, Fault> {
         let mut node = 1;
         for shift in (0..8).rev() {
@@ -185,18 +180,15 @@ impl<'a> RangeDecoder<'a> {
     }
 }
 
-/// Findings of [`RangeDecoder::finish`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Finish {
-    /// The stream ends here, and so does the input.
     AtEnd,
-    /// The stream ends here, and there is more input.
+    /// The stream ends here, but not the input.
     Before,
-    /// The stream does not end here.
     No,
 }
 
-/// One LZMA symbol; where a copy comes from is the state's first distance.
+/// An LZMA symbol; the distance of a copy is the state's first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Symbol {
     Literal(u8),
@@ -204,8 +196,7 @@ pub(super) enum Symbol {
     Marker,
 }
 
-/// Decodes the symbol that follows `before`, all that was decoded since the dictionary was last
-/// reset.
+/// Decodes the symbol that follows `before`, the output since the last reset of the dictionary.
 pub(super) fn symbol(state: &mut State, rc: &mut RangeDecoder<'_>, before: &[u8]) -> Result<Symbol, Fault> {
     let State { model, state, reps } = state;
     let pos_state = model.contexts.pos_state(before.len());

@@ -1,11 +1,11 @@
-//! The decoding loops against each other, for tests and fuzzing: whatever the input, all of them
-//! know the same at the end.
+//! Comparison of the decoding loops for tests and fuzzing: all must reach the same state on any
+//! input.
 
 use super::{Fault, Properties, RangeDecoder, State, Stop, Window, fast};
 
 type Loop = fn(&mut State, &mut RangeDecoder<'_>, &mut Window<'_>) -> Result<Stop, Fault>;
 
-/// All that a decoder knows after it went on at each of `limits`, and what it wrote; faults end it.
+/// Describes the state of a decoder at each of `limits`, and its output; faults end it.
 fn known_after(
     run: Loop,
     packed: &[u8],
@@ -34,10 +34,11 @@ fn known_after(
     format!("{results:?} {} {} {} {len} {:?} {model:?}", rc.at, rc.range, rc.code, &dst[..len])
 }
 
-/// Decodes a stream with every loop, on to each of `limits`; what they agree on, `None` if they do
-/// not.
+/// Decodes a stream with every loop, up to each of `limits`; returns the common outcome, or `None`
+/// if they disagree.
 ///
 /// # Panics
+///
 /// If a loop writes beyond the last limit.
 pub(crate) fn loops(
     packed: &[u8],

@@ -1,30 +1,29 @@
-//! LZMA with as few checks as safety needs: this decoder's only unsafe code.
+//! LZMA with the minimum of checks for safety: this decoder's only unsafe code.
 //!
 //! A bit costs a chain of dependent operations (scale the range, multiply, compare, choose), and a
-//! branch on an unpredictable bit costs more than two of these. So bits of trees are decoded
-//! without branching on them: both probabilities that may be next are loaded before it is known
-//! which. Only bits that choose what is decoded next are branched on, and whether a byte is due.
+//! mispredicted branch costs more than two of these. Therefore bits of trees are decoded without
+//! branches: both possible next probabilities are loaded before the bit is known. Only bits that
+//! choose the next kind of symbol are branched on, and whether a byte is due.
 //!
-//! Range and code are kept in the upper halves of 64-bit numbers. The lower half of `code` holds
-//! input ahead of its time, so that taking a byte is a shift and nothing need be read in between.
+//! Range and code are stored in the upper halves of 64-bit numbers. The lower half of `code`
+//! contains read-ahead input, so that consuming a byte is a shift without a load.
 
 use super::careful::RangeDecoder;
 use super::model::*;
 use super::{Fault, State, Window};
 
-/// Most bytes that one symbol reads. Its longest form has 22 bits with probabilities, of which none
-/// is below 31/2048, and 26 direct bits: 20 bytes at most. Four are read ahead. Where functions
-/// below ask for the bytes that they take and four more, so many where the symbol begins are
-/// enough.
+/// Maximum bytes that one symbol reads. Its longest form has 22 bits with probabilities, none of
+/// which is below 31/2048, and 26 direct bits: 20 bytes at most. Four are read ahead. The functions
+/// below require the bytes that they consume and four more, so this many at the start of a symbol
+/// are enough.
 const SRC_MARGIN: usize = 32;
 
-/// Most bytes that a copy writes beyond its end.
+/// Maximum bytes that a copy writes beyond its end.
 const DST_MARGIN: usize = 48;
 
 /// A range below this has a byte due.
 const RANGE_MIN: u64 = 1 << 56;
 
-/// Why the fast loop stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Left {
     /// The output is complete, or the input near its end.
@@ -35,27 +34,29 @@ pub(super) enum Left {
 pub(super) struct Coder {
     /// The range times 2^32.
     range: u64,
-    /// The code times 2^32, plus some of the input that follows, plus zeros.
+    /// The code times 2^32, plus read-ahead input, plus zeros.
     code: u64,
-    /// The input that follows the code.
+    /// The input after the code.
     next: *const u8,
 }
 
 impl Coder {
-    /// Reads ahead: four bytes can be taken after this.
+    /// Reads ahead: four bytes can be consumed after this.
     ///
     /// # Safety
+    ///
     /// Four bytes can be read at `next`.
     #[inline(always)]
     unsafe fn read_ahead(&mut self) {
-        // SAFETY: as for this function. What was read ahead before is the same, or zero.
+        // SAFETY: as for this function. The bytes read ahead before are the same, or zero.
         let ahead = unsafe { self.next.cast::<[u8; 4]>().read() };
         self.code |= u64::from(u32::from_be_bytes(ahead));
     }
 
-    /// Takes the byte that may be due.
+    /// Consumes the byte that may be due.
     ///
     /// # Safety
+    ///
     /// Four bytes can be read at `next`.
     #[inline(always)]
     unsafe fn normalise(&mut self) {
@@ -70,13 +71,14 @@ impl Coder {
         }
     }
 
-    /// Direct bits, at most 26 of them.
+    /// Decodes at most 26 direct bits.
     ///
-    /// Without a byte taken the range after `k` of them would be `range >> k`, rounded down in
-    /// units of 2^32 up to the first byte taken, and exact after, when its last bits are zero. So
-    /// all bytes can be taken afterwards.
+    /// Without a byte consumed, the range after `k` of them would be `range >> k`, rounded down in
+    /// units of 2^32 up to the first byte consumed, and exact after, when its last bits are zero.
+    /// So all bytes can be consumed afterwards.
     ///
     /// # Safety
+    ///
     /// The byte that may be due and four more can be read at `next`.
     #[inline(always)]
     unsafe fn direct_bits(&mut self, count: u32) -> u32 {
@@ -105,7 +107,7 @@ impl Coder {
     }
 }
 
-/// Branches on a bit: takes the first block for 0, the second for 1.
+/// Branches on a bit: executes the first block for 0, the second for 1.
 macro_rules! branch {
     ($coder:ident, $prob:expr, $zero:block else $one:block) => {{
         let prob: *mut u16 = $prob;
@@ -125,18 +127,17 @@ macro_rules! branch {
     }};
 }
 
-/// The parts of a bit without branches. Implementations differ in speed only.
+/// The operations of a bit without branches. Implementations differ in speed only.
 pub(super) trait Steps {
     /// `scaled * prob * 2^32`: where a bit with this probability divides the range, of which
-    /// `scaled` is the 21 upper bits.
+    /// `scaled` is the upper 21 bits.
     fn bound(scaled: u64, prob: u64) -> u64;
 
-    /// Decodes the bit that `bound` divides the range for. Returns one of the two values for each
+    /// Decodes the bit for which `bound` divides the range. Returns one of the two values for each
     /// of `chosen`, and `node + bit`.
     fn choose(coder: &mut Coder, bound: u64, chosen: [(u32, u32); 2], node: u64) -> ([u32; 2], u64);
 }
 
-/// Any processor.
 #[cfg_attr(target_arch = "x86_64", allow(dead_code, reason = "what tests compare with"))]
 pub(super) struct Portable;
 
@@ -164,7 +165,7 @@ pub(super) type Native = Portable;
 #[cfg(target_arch = "x86_64")]
 pub(super) type Native = X86;
 
-/// Conditional moves, which compilers replace by branches or longer chains.
+/// Conditional moves, which compilers would replace by branches or longer chains.
 #[cfg(target_arch = "x86_64")]
 pub(super) struct X86;
 
@@ -218,10 +219,11 @@ impl Steps for X86 {
     }
 }
 
-/// Decodes a bit with `prob` at `at`, and returns which of two probabilities is the next, and
+/// Decodes a bit with `prob` at `at`, and returns the chosen one of two next probabilities, and
 /// `node + bit`. A byte was read ahead.
 ///
 /// # Safety
+///
 /// `at` can be written.
 #[inline(always)]
 unsafe fn step<S: Steps>(
@@ -237,8 +239,7 @@ unsafe fn step<S: Steps>(
         coder.next = coder.next.wrapping_add(1);
     }
     let bound = S::bound(coder.range >> 43, u64::from(prob));
-    // What to take from the probability, times 32: prob - 2048 + 31 rounds as the specification
-    // does.
+    // Change of the probability, times 32: prob - 2048 + 31 rounds as the specification does.
     let ([next, excess], node) = S::choose(coder, bound, [next, (prob.wrapping_sub(2017), prob)], node);
     // SAFETY: as for this function.
     unsafe { *at = prob.wrapping_sub(excess >> 5) as u16 };
@@ -248,8 +249,9 @@ unsafe fn step<S: Steps>(
 /// Decodes a tree's `bits` bits and returns its node: a one, and the bits.
 ///
 /// # Safety
-/// `2^bits` probabilities can be written at `tree`; `bits` is at most 8; the bytes that are taken
-/// and four more can be read at the coder's `next`.
+///
+/// `2^bits` probabilities can be written at `tree`; `bits` is at most 8; the consumed bytes and
+/// four more can be read at the coder's `next`.
 #[inline(always)]
 unsafe fn tree<S: Steps>(coder: &mut Coder, tree: *mut u16, bits: u32) -> u32 {
     // SAFETY: a node of depth k, from 0, is below 2^(k + 1); all but the last bit's have children.
@@ -270,14 +272,15 @@ unsafe fn tree<S: Steps>(coder: &mut Coder, tree: *mut u16, bits: u32) -> u32 {
     }
 }
 
-/// Decodes a literal where the byte `matched` is likely but for some bit.
+/// Decodes a literal that probably differs from the byte `matched` in one bit.
 ///
-/// As long as all bits are those of `matched`, probabilities come from one of two other trees,
-/// chosen by its next bit. Their places are known beforehand.
+/// While all bits equal those of `matched`, probabilities come from one of two other trees, chosen
+/// by its next bit. Their addresses are known in advance.
 ///
 /// # Safety
-/// [`LITERAL_COUNT`] probabilities can be written at `probs`; the bytes that are taken and four
-/// more can be read at the coder's `next`.
+///
+/// [`LITERAL_COUNT`] probabilities can be written at `probs`; the consumed bytes and four more can
+/// be read at the coder's `next`.
 #[inline(always)]
 unsafe fn matched_literal<S: Steps>(coder: &mut Coder, probs: *mut u16, matched: u8) -> u32 {
     use std::hint::select_unpredictable;
@@ -312,8 +315,9 @@ unsafe fn matched_literal<S: Steps>(coder: &mut Coder, probs: *mut u16, matched:
 /// Decodes the length of a copy.
 ///
 /// # Safety
-/// All probabilities of lengths are at `probs`; `pos_state` is below [`POS_STATES`]; the bytes that
-/// are taken and four more can be read at the coder's `next`.
+///
+/// All probabilities of lengths are at `probs`; `pos_state` is below [`POS_STATES`]; the consumed
+/// bytes and four more can be read at the coder's `next`.
 #[inline(always)]
 unsafe fn len<S: Steps>(coder: &mut Coder, probs: *mut u16, pos_state: usize) -> u32 {
     // SAFETY: as for this function.
@@ -330,11 +334,11 @@ unsafe fn len<S: Steps>(coder: &mut Coder, probs: *mut u16, pos_state: usize) ->
     }
 }
 
-/// Decodes the distance, less 1, of a copy of `len` bytes.
+/// Decodes the distance, minus 1, of a copy of `len` bytes.
 ///
 /// # Safety
-/// `probs` are all of a model; the bytes that are taken and four more can be read at the coder's
-/// `next`.
+///
+/// `probs` are all of a model; the consumed bytes and four more can be read at the coder's `next`.
 #[inline(always)]
 unsafe fn distance<S: Steps>(coder: &mut Coder, probs: *mut u16, len: u32) -> u32 {
     // SAFETY: every tree is whole within the model (see its tests).
@@ -347,7 +351,7 @@ unsafe fn distance<S: Steps>(coder: &mut Coder, probs: *mut u16, len: u32) -> u3
         let high = (2 | (slot & 1)) << bits;
         if slot < 14 {
             let node = tree::<S>(coder, probs.add(special_tree(slot, high)), bits);
-            // The node's first bit is none of the distance.
+            // The node's first bit is not part of the distance.
             high + ((node << (32 - bits)).reverse_bits())
         } else {
             let direct = coder.direct_bits(bits - 4);
@@ -364,19 +368,19 @@ const REVERSED: [u8; 16] = [0, 8, 4, 12, 2, 10, 6, 14, 1, 9, 5, 13, 3, 11, 7, 15
 /// [`DST_MARGIN`] more.
 ///
 /// # Safety
-/// `distance` is at least 1; from `to - distance` to `to` all can be read, and from there `len` +
-/// [`DST_MARGIN`] written.
+///
+/// `distance` is at least 1; all bytes from `to - distance` to `to` can be read, and from there
+/// `len` + [`DST_MARGIN`] written.
 #[inline(always)]
 unsafe fn copy(mut to: *mut u8, distance: usize, len: usize) {
     type Chunk = [u8; 16];
-    // SAFETY: as for this function. Every write ends less than 16 bytes after `len`, but for those
-    // that double a short distance: they end before 48.
+    // SAFETY: as for this function. Every write ends less than 16 bytes after `len`, except for
+    // those that double a short distance: they end before 48.
     unsafe {
         let end = to.add(len);
         let mut from = to.sub(distance).cast_const();
         if distance < 16 {
-            // What lies between `from` and `to` is a whole number of the pattern; each chunk
-            // doubles it.
+            // The bytes between `from` and `to` repeat the pattern; each chunk doubles them.
             while to.offset_from_unsigned(from) < 16 {
                 let chunk = from.cast::<Chunk>().read();
                 let pattern_len = to.offset_from_unsigned(from);
@@ -384,7 +388,7 @@ unsafe fn copy(mut to: *mut u8, distance: usize, len: usize) {
                 to = to.add(pattern_len);
             }
         }
-        // A chunk apart or more: what is read was written.
+        // A chunk apart or more: all bytes read were written.
         loop {
             to.cast::<Chunk>().write(from.cast::<Chunk>().read());
             if to.add(16) >= end {
@@ -395,7 +399,6 @@ unsafe fn copy(mut to: *mut u8, distance: usize, len: usize) {
     }
 }
 
-/// Decodes symbols until the input is near its end or the output complete.
 pub(super) fn decode<S: Steps>(
     state: &mut State,
     rc: &mut RangeDecoder<'_>,
@@ -411,7 +414,9 @@ pub(super) fn decode<S: Steps>(
     if *state >= STATES || (*state >= LITERAL_STATES && rep0 >= window.len) {
         return Err(Fault::Damaged);
     }
-    let (mut at_state, mut len_done, dict_len) = (*state, window.len, window.dict_len);
+    let mut at_state = *state;
+    let mut len_done = window.len;
+    let dict_len = window.dict_len;
     let (contexts, cut) = (model.contexts, window.cut);
     let mut before = match len_done {
         0 => 0,
@@ -506,7 +511,7 @@ pub(super) fn decode<S: Steps>(
     *state = at_state;
     *reps = [rep0, rep1, rep2, rep3].map(|rep| rep as u32);
     window.len = len_done;
-    // What was read ahead is forgotten.
+    // The read-ahead input is dropped.
     (rc.range, rc.code) = ((coder.range >> 32) as u32, (coder.code >> 32) as u32);
     // SAFETY: both point into `src`, `next` not before `start`.
     rc.at += unsafe { coder.next.offset_from_unsigned(start) };

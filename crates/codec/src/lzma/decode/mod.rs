@@ -1,9 +1,9 @@
 //! LZMA decoding: whole streams from memory to memory.
 //!
-//! All input lies in one slice, and the output is its own dictionary: nothing is copied twice, and
-//! no place in the middle of a symbol need ever be resumed. Two loops give the same bytes: `fast`
-//! for as long as a symbol's input is there for certain, `careful` for the rest. Containers (.lzma,
-//! MicroLZMA, LZMA2) are not known here.
+//! All input is in one slice, and the output is its own dictionary: nothing is copied twice, and
+//! decoding never resumes within a symbol. Two loops yield the same bytes: `fast` while a symbol's
+//! input certainly exists, `careful` for the rest. Containers (.lzma, MicroLZMA, LZMA2) are not
+//! known here.
 
 mod careful;
 #[cfg(any(test, feature = "compare"))]
@@ -18,56 +18,46 @@ pub(crate) use model::Properties;
 use careful::Symbol;
 use model::Model;
 
-/// Why decoding cannot go on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fault {
-    /// The input ends within a symbol.
     Exhausted,
-    /// A symbol that no encoder writes.
     Damaged,
-    /// A copy goes beyond the window's limit.
+    /// A copy exceeds the window's limit.
     Overlong,
 }
 
-/// Why decoding stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stop {
-    /// The output has its wanted length.
     Limit,
-    /// The end marker was read.
     Marker,
 }
 
-/// Destination of decoded bytes, and source of copies.
 pub(crate) struct Window<'a> {
-    /// Begins where the dictionary was last reset.
+    /// Starts at the last reset of the dictionary.
     pub(crate) dst: &'a mut [u8],
-    /// Bytes decoded so far.
     pub(crate) len: usize,
     /// Position at which to stop, at most the length of `dst`.
     pub(crate) limit: usize,
-    /// Distance that copies may reach back.
     pub(crate) dict_len: usize,
-    /// Set if a copy may go beyond the limit, and is cut there; otherwise it is damage.
+    /// Set if a copy beyond the limit is cut there; otherwise it is damage.
     pub(crate) cut: bool,
 }
 
-/// Returns the distance that liblzma lets copies reach back for a stated dictionary.
+/// Returns the maximum distance that liblzma accepts for a stated dictionary.
 pub(crate) fn reach(dict_len: u32) -> usize {
     (dict_len.max(4096) as usize).next_multiple_of(16)
 }
 
-/// All that an LZMA decoder knows between two symbols beside the range decoder.
+/// State of an LZMA decoder between two symbols, without the range decoder.
 pub(crate) struct State {
     model: Model,
     /// Below [`model::STATES`].
     state: usize,
-    /// The last four distances, each less 1.
+    /// The last four distances, each minus 1.
     reps: [u32; 4],
 }
 
 impl State {
-    /// Not reset yet.
     pub(crate) fn new() -> State {
         State { model: Model::new(), state: 0, reps: [0; 4] }
     }
@@ -78,7 +68,6 @@ impl State {
         self.reps = [0; 4];
     }
 
-    /// Decodes symbols until the window's limit or an end marker.
     pub(crate) fn decode(
         &mut self,
         rc: &mut RangeDecoder<'_>,
@@ -99,9 +88,8 @@ impl State {
         }
     }
 
-    /// Decodes as many symbols as a stream within the input can hold; `rc` and the window end
-    /// after the last of them. What else is known belongs to another place: nothing more can be
-    /// decoded.
+    /// Decodes as many symbols as are complete in the input; `rc` and the window end after the last
+    /// of them. The rest of the state is invalid: decoding cannot continue.
     #[cfg(feature = "xz")]
     pub(crate) fn decode_within(
         &mut self,
@@ -150,12 +138,12 @@ impl State {
         Ok(Stop::Limit)
     }
 
-    /// Decodes a stream that ends with the input, at an unknown position of the output. `None`: it
-    /// has ended before the window's limit.
+    /// Decodes a stream that ends with the input, at an unknown position of the output. `None` if
+    /// it ended before the window's limit.
     ///
-    /// An encoder ends with the lower end of its range, so that a code of zero with no input left
-    /// is the end. Symbols made of zero bits alone may follow without taking input: literals of
-    /// zero, which no reader can tell from the last ones of the stream.
+    /// An encoder ends with the lower end of its range, so a code of zero without remaining input
+    /// is the end. Symbols of zero bits alone may follow without consuming input: literals of zero,
+    /// which no reader can distinguish from the last ones of the stream.
     pub(crate) fn decode_to_end(
         &mut self,
         rc: &mut RangeDecoder<'_>,
@@ -182,7 +170,7 @@ impl State {
         Ok(Some(Stop::Limit))
     }
 
-    /// True if an end marker follows, and nothing else.
+    /// True if only an end marker follows.
     pub(crate) fn decode_marker(
         &mut self,
         rc: &mut RangeDecoder<'_>,
@@ -193,7 +181,7 @@ impl State {
 }
 
 impl Window<'_> {
-    /// `distance` is less 1, as LZMA states it.
+    /// `distance` is minus 1, as in LZMA.
     fn copy(&mut self, distance: u32, len: u32) -> Result<(), Fault> {
         let (distance, mut len) = (distance as usize, len as usize);
         if distance >= self.len.min(self.dict_len) {

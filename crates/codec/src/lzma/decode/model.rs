@@ -1,5 +1,5 @@
-//! The probabilities of LZMA: where each lies in one array of fixed layout, and which contexts
-//! choose it.
+//! The probabilities of LZMA: their positions in one array of fixed layout, and the contexts that
+//! choose them.
 //!
 //! Names and figures are those of the LZMA specification (lzma-specification.txt of the LZMA SDK,
 //! public domain).
@@ -13,7 +13,7 @@ pub(super) const IS_REP: usize = IS_REP0_LONG + STATES * POS_STATES;
 pub(super) const IS_REP0: usize = IS_REP + 16;
 pub(super) const IS_REP1: usize = IS_REP0 + 16;
 pub(super) const IS_REP2: usize = IS_REP1 + 16;
-/// Four trees of 6 bits, for matches of length 2, 3, 4 and more.
+/// Four trees of 6 bits, for matches of length 2, 3, 4, and more.
 pub(super) const DIST_SLOT: usize = IS_REP2 + 16;
 /// Reverse trees for distances of 4 to 127; see [`special_tree`].
 const DIST_SPECIAL: usize = DIST_SLOT + 4 * 64;
@@ -24,8 +24,8 @@ pub(super) const REP_LEN: usize = MATCH_LEN + LEN_COUNT;
 const LITERAL: usize = (REP_LEN + LEN_COUNT).next_multiple_of(32);
 pub(super) const PROB_COUNT: usize = LITERAL + (LITERAL_COUNT << LITERAL_CONTEXT_BITS_MAX);
 
-/// Inside of the probabilities of a length: two choices, 16 trees of 3 bits, another 16, and a tree
-/// of 8 bits.
+/// Layout of a length's probabilities: two choices, 16 trees of 3 bits, another 16, and a tree of 8
+/// bits.
 pub(super) const LEN_CHOICE: usize = 0;
 pub(super) const LEN_CHOICE2: usize = 1;
 pub(super) const LEN_LOW: usize = 16;
@@ -33,7 +33,7 @@ pub(super) const LEN_MID: usize = LEN_LOW + 16 * 8;
 pub(super) const LEN_HIGH: usize = LEN_MID + 16 * 8;
 const LEN_COUNT: usize = LEN_HIGH + 256;
 
-/// The shortest length that each of the three kinds of tree gives.
+/// Shortest length of each of the three kinds of tree.
 pub(super) const LEN_LOW_MIN: u32 = 2;
 pub(super) const LEN_MID_MIN: u32 = LEN_LOW_MIN + 8;
 pub(super) const LEN_HIGH_MIN: u32 = LEN_MID_MIN + 8;
@@ -46,39 +46,37 @@ pub(super) const LITERAL_STATES: usize = 7;
 /// One literal context: a tree of 8 bits for literals after literals, and one each for those after
 /// a match, where the byte at the match's distance has a bit of 0 or 1.
 pub(super) const LITERAL_COUNT: usize = 0x300;
-/// `lc + lp` of the xz format and of MicroLZMA, and of all that any Linux filesystem wrote.
+/// Limit of `lc + lp` in xz, in MicroLZMA, and in all Linux filesystems.
 const LITERAL_CONTEXT_BITS_MAX: u32 = 4;
 
-/// The state after a literal, by the state before.
+/// State after a literal, by the previous state.
 pub(super) const AFTER_LITERAL: [u8; 16] = [0, 0, 0, 0, 1, 2, 3, 4, 5, 6, 4, 5, 0, 0, 0, 0];
 
-/// The state after a match of a new distance.
 pub(super) fn after_match(state: usize) -> usize {
     if state < LITERAL_STATES { 7 } else { 10 }
 }
 
-/// The state after a match of an earlier distance.
+/// State after a match with an earlier distance.
 pub(super) fn after_rep(state: usize) -> usize {
     if state < LITERAL_STATES { 8 } else { 11 }
 }
 
-/// The state after a single byte of the last distance.
 pub(super) fn after_short_rep(state: usize) -> usize {
     if state < LITERAL_STATES { 9 } else { 11 }
 }
 
-/// Returns the start of the reverse tree (its root is one further) that gives the low bits of a
+/// Returns the start of the reverse tree (its root is one further) that yields the low bits of a
 /// distance of slot 4 to 13; `high` is the distance with all those bits 0.
 pub(super) fn special_tree(slot: u32, high: u32) -> usize {
     DIST_SPECIAL + high as usize - slot as usize - 1
 }
 
-/// The tree for the slot of a distance, by the length of the match.
+/// Tree for the slot of a distance, by the length of the match.
 pub(super) fn slot_tree(len: u32) -> usize {
     DIST_SLOT + (len.clamp(2, 5) - 2) as usize * 64
 }
 
-/// Choice of probabilities by literals and positions: `lc`, `lp` and `pb`.
+/// Choice of probabilities by literals and positions: `lc`, `lp`, and `pb`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Properties {
     lc: u8,
@@ -87,7 +85,6 @@ pub(crate) struct Properties {
 }
 
 impl Properties {
-    /// From the three figures; see [`Properties::new`].
     pub(crate) fn of_parts(lc: u8, lp: u8, pb: u8) -> Option<Properties> {
         if lc > 8 || lp > 4 || pb > 4 {
             return None;
@@ -95,8 +92,8 @@ impl Properties {
         Properties::new((pb * 5 + lp) * 9 + lc)
     }
 
-    /// From `(pb * 5 + lp) * 9 + lc`. None if it is no such byte, or if `lc + lp` is above 4, which
-    /// liblzma does not take either.
+    /// Decodes `(pb * 5 + lp) * 9 + lc`. `None` for an invalid byte, or if `lc + lp` is above 4,
+    /// which liblzma refuses, too.
     pub(crate) fn new(byte: u8) -> Option<Properties> {
         let properties = Properties { lc: byte % 9, lp: byte / 9 % 5, pb: byte / 45 };
         let context_bits = u32::from(properties.lc + properties.lp);
@@ -104,7 +101,7 @@ impl Properties {
     }
 }
 
-/// All probabilities, and what chooses among them.
+/// All probabilities, and the masks that choose among them.
 pub(super) struct Model {
     pub(super) probs: Box<[u16; PROB_COUNT]>,
     pub(super) contexts: Contexts,
@@ -127,7 +124,6 @@ impl Model {
     }
 }
 
-/// Properties as masks.
 #[derive(Clone, Copy)]
 pub(super) struct Contexts {
     lc: u32,
@@ -136,16 +132,16 @@ pub(super) struct Contexts {
 }
 
 impl Contexts {
-    /// The part of the position that is a context; below [`POS_STATES`].
+    /// Part of the position that is a context; below [`POS_STATES`].
     #[inline(always)]
     pub(super) fn pos_state(self, pos: usize) -> usize {
         pos & self.pos_mask
     }
 
-    /// Returns the start of the literal context for a byte at `pos` after `before`;
-    /// [`LITERAL_COUNT`] probabilities are there.
+    /// Returns the start of the literal context for a byte at `pos` after `before`, which has
+    /// [`LITERAL_COUNT`] probabilities.
     ///
-    /// `literal_mask` keeps the low `lp` bits of the position and the high `lc` bits of the byte,
+    /// `literal_mask` selects the low `lp` bits of the position and the high `lc` bits of the byte,
     /// as one number whose lowest bit is bit `8 - lc`: shifted by `lc`, it is 0x100 times a number
     /// below `2^(lc + lp)`, at most 16.
     #[inline(always)]

@@ -1,16 +1,16 @@
-//! Tests of blocks for code that a branch filter could convert, so that blocks of text, pictures
-//! and other data are not compressed once more for every filter.
+//! Tests for code that a branch filter could convert, so that text, pictures, and other data are
+//! not compressed once more for every filter.
 //!
-//! Each test is a necessary condition of the filter in liblzma (xz/src/liblzma/simple): it may say
-//! yes where the filter in the end converts nothing, never no where it converts something.
+//! Each test is a necessary condition of the filter in liblzma (xz/src/liblzma/simple): it may
+//! return true if the filter converts nothing, never false if it converts something.
 
 use crate::BranchFilter;
 
-/// False only if `filter` leaves all of `src` as it is.
+/// False only if `filter` leaves all of `src` unchanged.
 pub(super) fn may_convert(filter: BranchFilter, src: &[u8]) -> bool {
     match filter {
         BranchFilter::X86 => any_call(src),
-        // IA-64 bundles have no byte to recognise branches by; blocks are tried unseen.
+        // IA-64 bundles have no byte that identifies branches; every block is tried.
         BranchFilter::Ia64 => src.len() >= 16,
         BranchFilter::PowerPc => any_word(src, |[a, _, _, d]| a >> 2 == 0x12 && d & 3 == 1),
         BranchFilter::Arm => any_word(src, |[_, _, _, d]| d == 0xEB),
@@ -25,8 +25,8 @@ pub(super) fn may_convert(filter: BranchFilter, src: &[u8]) -> bool {
     }
 }
 
-/// CALL or JMP with a near displacement: opcode E8 or E9, and a displacement whose high byte is 00
-/// or FF.
+/// True if there is a CALL or JMP with a near displacement: opcode E8 or E9, and a displacement
+/// whose high byte is 00 or FF.
 fn any_call(src: &[u8]) -> bool {
     src.windows(5).any(|w| w[0] & 0xFE == 0xE8 && (w[4] == 0 || w[4] == 0xFF))
 }
@@ -35,7 +35,7 @@ fn any_word(src: &[u8], test: impl Fn([u8; 4]) -> bool) -> bool {
     src.as_chunks().0.iter().any(|&word| test(word))
 }
 
-/// Four bytes beginning at every even place.
+/// Tests four bytes at every even offset.
 fn any_half_pair(src: &[u8], test: impl Fn([u8; 4]) -> bool) -> bool {
     src.windows(4).step_by(2).any(|w| test([w[0], w[1], w[2], w[3]]))
 }

@@ -1,22 +1,20 @@
-//! The checks after the blocks of a stream. Those that the format reserves are skipped, as liblzma
-//! does.
+//! The checks after the blocks of a stream. Reserved ones are skipped, as in liblzma.
 
 use sha2::{Digest, Sha256};
 
 pub(super) use crate::lzma::coders::ffi::crc32;
 use crate::lzma::coders::ffi::crc64;
 
-/// The kind of check that a stream's flags name.
+/// The type of check in a stream's flags.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Check(u8);
 
 impl Check {
-    /// None if the flags have more than a kind of check.
+    /// `None` if the flags contain anything else.
     pub(super) fn new(flags: u8) -> Option<Check> {
         (flags < 16).then_some(Check(flags))
     }
 
-    /// Returns its length in bytes.
     pub(super) fn len(self) -> usize {
         match self.0 {
             0 => 0,

@@ -1,5 +1,4 @@
-//! The .xz container around LZMA2: headers, filters, checks and index, all verified as liblzma
-//! does.
+//! The .xz container around LZMA2: headers, filters, checks, and index, all verified as in liblzma.
 //!
 //! Names are those of the format's specification (xz-file-format.txt, public domain).
 
@@ -13,28 +12,25 @@ use crate::lzma::{DAMAGED, NO_HEADER, TOO_SHORT, TRAILING, UNKNOWN_OPTIONS};
 
 const HEADER_MAGIC: &[u8] = b"\xFD7zXZ\0";
 const FOOTER_MAGIC: &[u8] = b"YZ";
-/// Length of the stream header and of the footer.
 const STREAM_HEADER_LEN: usize = 12;
 const FILTER_LZMA2: u64 = 0x21;
-/// Filters with ids from here are no official ones, and cannot be in a sound file.
+/// First filter id reserved for implementation-specific use, invalid in files.
 const FILTER_RESERVED: u64 = 1 << 62;
 
-/// Decodes .xz streams, and keeps the memory for it.
 pub(super) struct Container {
     state: State,
     records: Vec<Record>,
-    /// Buffer for blocks of which only a beginning is wanted, before their filters are undone.
+    /// Buffer for prefixes of blocks, before their filters are undone.
     filtered: Vec<u8>,
 }
 
-/// The lengths of a block, as the index repeats them.
+/// Lengths of a block, which the index repeats.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Record {
     unpadded_len: u64,
     plain_len: u64,
 }
 
-/// A block header.
 struct Block {
     src_len: Option<u64>,
     plain_len: Option<u64>,
@@ -48,7 +44,7 @@ impl Container {
         Container { state: State::new(), records: Vec::new(), filtered: Vec::new() }
     }
 
-    /// Decodes the one stream that is all of `src`.
+    /// Decodes the one stream that fills `src`.
     pub(super) fn decode(&mut self, src: &[u8], dst: &mut [u8]) -> Result<usize, DecodeError> {
         let mut input = Input { src, at: 0 };
         let len = self.stream(&mut input, dst, false)?;
@@ -87,7 +83,7 @@ impl Container {
         Ok(len)
     }
 
-    /// Decodes a block; None if only a beginning was requested and `dst` is full.
+    /// Decodes a block; `None` if only a prefix was requested and `dst` is full.
     fn block(
         &mut self,
         input: &mut Input<'_>,
@@ -113,7 +109,7 @@ impl Container {
         Ok(Some(plain_len))
     }
 
-    /// Decodes and undoes the filters of what is between the block's header and its padding.
+    /// Decodes the data between the block's header and its padding, and undoes the filters.
     fn block_data(
         &mut self,
         input: &mut Input<'_>,
@@ -140,8 +136,8 @@ impl Container {
         }
     }
 
-    /// Does the same as `block_data` for the beginning of a filtered block: what filters do to a
-    /// byte depends on those after it.
+    /// Does the same as `block_data` for a prefix of a filtered block: the effect of filters on a
+    /// byte depends on later ones.
     fn filtered_prefix(
         &mut self,
         input: &mut Input<'_>,
@@ -167,7 +163,7 @@ impl Container {
         }
     }
 
-    /// Reads the index, which has to repeat the records; returns its length.
+    /// Reads the index, which must repeat the records; returns its length.
     fn index(&self, input: &mut Input<'_>) -> Result<usize, DecodeError> {
         let start = input.at;
         input.take(1)?;
@@ -175,7 +171,8 @@ impl Container {
             return Err(DAMAGED);
         }
         for &record in &self.records {
-            let (unpadded_len, plain_len) = (input.number(TOO_SHORT)?, input.number(TOO_SHORT)?);
+            let unpadded_len = input.number(TOO_SHORT)?;
+            let plain_len = input.number(TOO_SHORT)?;
             if record != (Record { unpadded_len, plain_len }) {
                 return Err(DAMAGED);
             }
@@ -190,7 +187,7 @@ impl Container {
 }
 
 impl Block {
-    /// `header` is without its CRC32.
+    /// `header` does not include its CRC32.
     fn new(header: &[u8]) -> Result<Block, DecodeError> {
         let mut input = Input { src: header, at: 1 };
         let flags = input.take(1)?[0];
@@ -238,7 +235,6 @@ fn stream_flags(flags: &[u8]) -> Result<Check, DecodeError> {
     }
 }
 
-/// Verifies the stream footer.
 fn footer(footer: &[u8], header_flags: &[u8], index_len: usize) -> Result<(), DecodeError> {
     let (crc, rest) = footer.split_at(4);
     let (fields, magic) = rest.split_at(6);
@@ -277,8 +273,8 @@ impl<'a> Input<'a> {
         Ok(taken)
     }
 
-    /// An integer of 7 bits a byte, lowest first, at most 63 in all; `end` is the error where the
-    /// input ends in it.
+    /// Reads an integer of 7 bits per byte, lowest first, at most 63 bits; `end` is the error if
+    /// the input ends in it.
     fn number(&mut self, end: DecodeError) -> Result<u64, DecodeError> {
         let mut number = 0;
         for shift in (0..63).step_by(7) {
@@ -286,14 +282,13 @@ impl<'a> Input<'a> {
             self.at += 1;
             number |= u64::from(byte & 0x7F) << shift;
             if byte & 0x80 == 0 {
-                // As short as it can be.
+                // The shortest form is mandatory.
                 return if byte == 0 && shift > 0 { Err(DAMAGED) } else { Ok(number) };
             }
         }
         Err(DAMAGED)
     }
 
-    /// The id and the properties of a filter in a block header.
     fn filter(&mut self) -> Result<(u64, &'a [u8]), DecodeError> {
         let id = self.number(DAMAGED)?;
         if id >= FILTER_RESERVED {

@@ -1,19 +1,19 @@
-//! LZMA2: chunks of LZMA, or stored, up to 64 KiB long, each with what it resets in its first byte.
+//! LZMA2: chunks of LZMA, or uncompressed, of up to 64 KiB; the first byte of each states what it
+//! resets.
 
 use crate::DecodeError;
 use crate::lzma::decode::{Fault, Finish, Properties, RangeDecoder, State, Stop, Window, reach};
 use crate::lzma::{DAMAGED, TOO_SHORT};
 
-/// Outcome of decoding a run of chunks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum End {
-    /// The end mark was read: the lengths of the chunks and of what they decode to.
+    /// The end marker was read: lengths of the chunks and of their decoded data.
     Complete { src_len: usize, dst_len: usize },
-    /// The destination is full, and only a beginning was requested.
+    /// The destination is full, and only a prefix was requested.
     Full,
 }
 
-/// Decodes the chunks that `src` begins with. If `prefix`, stops as soon as `dst` is full.
+/// Decodes the chunks at the start of `src`. With `prefix`, stops as soon as `dst` is full.
 pub(super) fn decode(
     state: &mut State,
     src: &[u8],
@@ -22,9 +22,10 @@ pub(super) fn decode(
     prefix: bool,
 ) -> Result<End, DecodeError> {
     let dict_len = reach(dict_len);
-    let (mut at, mut dst_len, mut dict_start) = (0, 0, 0);
-    // None before a chunk has stated them after a reset of the dictionary; no chunk may come before
-    // such a reset.
+    let mut at = 0;
+    let mut dst_len = 0;
+    let mut dict_start = 0;
+    // `None` before a chunk states them after a reset of the dictionary, which must be first.
     let mut properties = None;
     let mut begun = false;
     loop {
@@ -84,7 +85,7 @@ pub(super) fn decode(
     }
 }
 
-/// Copies a chunk that is stored, of which no more than fits if `prefix`; returns how much it was.
+/// Copies an uncompressed chunk, with `prefix` at most what fits; returns the length copied.
 fn copy_stored(src: &[u8], at: &mut usize, dst: &mut [u8], prefix: bool) -> Result<usize, DecodeError> {
     let chunk_len = field(src, at)? + 1;
     if chunk_len > dst.len() && !prefix {
@@ -97,8 +98,7 @@ fn copy_stored(src: &[u8], at: &mut usize, dst: &mut [u8], prefix: bool) -> Resu
     Ok(wanted)
 }
 
-/// Decodes one chunk, which is all of `src`. A window that is cut has its bytes and is not looked
-/// at further.
+/// Decodes one chunk, which fills `src`. If the window is cut, the rest of the chunk is ignored.
 fn decode_chunk(state: &mut State, src: &[u8], window: &mut Window<'_>) -> Result<(), Fault> {
     let mut rc = RangeDecoder::new(src)?;
     match state.decode(&mut rc, window)? {
@@ -108,7 +108,7 @@ fn decode_chunk(state: &mut State, src: &[u8], window: &mut Window<'_>) -> Resul
     }
 }
 
-/// Two bytes, big-endian.
+/// Reads two bytes, big-endian.
 fn field(src: &[u8], at: &mut usize) -> Result<usize, DecodeError> {
     let bytes = src.get(*at..).and_then(<[u8]>::first_chunk).ok_or(TOO_SHORT)?;
     *at += 2;

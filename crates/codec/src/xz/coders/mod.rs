@@ -17,21 +17,20 @@ use super::XzSettings;
 use super::settings::XZ_DICT_LEN_MIN;
 use crate::coders::Coders;
 
-/// Encodes .xz blocks, trying no filter and each chosen one, keeping the smallest result.
+/// Encodes .xz blocks without filter and with each chosen one, keeping the smallest result.
 struct Xz {
     stream: Stream,
     parameters: Option<Parameters>,
     dict_len: u32,
     filters: Vec<BranchFilter>,
-    /// The code that blocks hold, if it was announced.
     branches: Option<BranchSet>,
-    /// Properties to be tried besides those of the parameters.
+    /// Properties that are tried in addition to those of the parameters.
     properties: &'static [(u32, u32, u32)],
     smallest: Smallest,
 }
 
 impl Xz {
-    /// `preset` is 0 to 9, `dict_len` one that headers can express.
+    /// `preset` is 0 to 9; headers must be able to represent `dict_len`.
     fn new(preset: u8, extreme: bool, dict_len: u32, filters: &[BranchFilter]) -> Xz {
         Xz {
             stream: Stream::new(),
@@ -44,7 +43,7 @@ impl Xz {
         }
     }
 
-    /// At its slowest, and with the properties that suit each block best.
+    /// The slowest form, with the properties that suit each block best.
     fn thorough(dict_len: u32, filters: &[BranchFilter]) -> Xz {
         let parameters = Parameters::thorough(dict_len);
         Xz { parameters, properties: &PROPERTIES[1..], ..Xz::new(9, true, dict_len, filters) }
@@ -65,8 +64,7 @@ impl Encoder for Xz {
         let mut best_filter = None;
         let count = self.filters.len();
         for &filter in &self.filters {
-            // A filter that finds nothing to convert gives the unfiltered stream with a longer
-            // header: no use trying.
+            // A filter that converts nothing yields the unfiltered stream with a longer header.
             let suits = self.branches.is_none_or(|branches| branches.suits(filter, count));
             if suits && branch::may_convert(filter, src) && attempt(parameters, Some(filter))? {
                 best_filter = Some(filter);
@@ -83,7 +81,6 @@ impl Encoder for Xz {
     }
 }
 
-/// Decodes .xz blocks.
 struct Unxz(container::Container);
 
 impl Unxz {
@@ -102,7 +99,6 @@ impl Decoder for Unxz {
     }
 }
 
-/// Makes a decoder.
 pub(super) fn decoder() -> Box<dyn Decoder> {
     Box::new(Unxz::new())
 }

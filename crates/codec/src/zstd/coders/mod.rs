@@ -13,10 +13,9 @@ const DST_SIZE_TOO_SMALL: usize = 70;
 /// `ZSTD_error_frameParameter_windowTooLarge`.
 const WINDOW_TOO_LARGE: usize = 16;
 
-/// First bytes of a frame.
 const FRAME_MAGIC: [u8; 4] = 0xfd2f_b528_u32.to_le_bytes();
 
-/// The window log that leaves the choice to the level.
+/// Window log that leaves the choice to the level.
 const LEVELS_OWN: u32 = 0;
 
 /// 64 MiB, as [`DICT_LEN_MAX`](crate::DICT_LEN_MAX).
@@ -29,19 +28,18 @@ use crate::coders::{Coders, completed};
 use crate::smallest::several;
 use fit::FrameFit;
 
-/// Encodes frames of one level.
 struct Frame {
     context: Result<CCtx<'static>, EncodeError>,
     window_log_max: Option<u8>,
 }
 
 impl Frame {
-    /// `level` is one that `ZSTD_minCLevel` to `ZSTD_maxCLevel` allow.
+    /// `level` is within `ZSTD_minCLevel` to `ZSTD_maxCLevel`.
     fn new(level: i32, window_log_max: Option<u8>) -> Frame {
         Frame { context: context(level), window_log_max }
     }
 
-    /// With a least length of matches of its own.
+    /// `len` replaces the level's minimum length of matches.
     fn with_match_len_min(level: i32, window_log_max: Option<u8>, len: Option<u32>) -> Frame {
         let with_len = |mut context: CCtx<'static>| {
             if let Some(len) = len {
@@ -53,8 +51,8 @@ impl Frame {
     }
 }
 
-/// Least lengths of matches that are worth a try with the slowest strategy: what the level means,
-/// then longer ones.
+/// Promising minimum lengths of matches for the slowest strategy: the level's own, then longer
+/// ones.
 const MATCH_LENS_MIN: [Option<u32>; 3] = [None, Some(4), Some(5)];
 
 fn context(level: i32) -> Result<CCtx<'static>, EncodeError> {
@@ -63,12 +61,12 @@ fn context(level: i32) -> Result<CCtx<'static>, EncodeError> {
     Ok(context)
 }
 
-/// Keeps the window of the next frame within the limit. Inputs that fit the limit need no care:
-/// windows are never longer than what is known to be there.
+/// Keeps the window of the next frame within the limit. Inputs that fit the limit need no
+/// adjustment: windows are never longer than the known input.
 fn limit_window(context: &mut CCtx<'_>, src_len: usize, log_max: Option<u8>) -> Result<(), EncodeError> {
     let Some(log_max) = log_max.map(u32::from) else { return Ok(()) };
     let log = if src_len > 1 << log_max { log_max } else { LEVELS_OWN };
-    // A frame that did not fit has left the context in its middle.
+    // A frame that did not fit leaves the context in an intermediate state.
     context.reset(ResetDirective::SessionOnly).map_err(encode_error)?;
     context.set_parameter(CParameter::WindowLog(log)).map_err(encode_error)?;
     Ok(())
@@ -93,10 +91,8 @@ impl Encoder for Frame {
     }
 }
 
-/// Decodes frames.
 struct Unframe {
     whole: Option<DCtx<'static>>,
-    /// Made when first used.
     prefix: Option<DCtx<'static>>,
 }
 
@@ -105,7 +101,7 @@ impl Unframe {
         Unframe { whole: DCtx::try_create(), prefix: None }
     }
 
-    /// The context for beginnings of frames, at the start of one.
+    /// Returns the context for prefixes of frames, at the start of one.
     fn prefix(&mut self) -> Result<&mut DCtx<'static>, DecodeError> {
         if self.prefix.is_none() {
             self.prefix = DCtx::try_create();
@@ -140,7 +136,7 @@ impl Decoder for Unframe {
 }
 
 impl Unframe {
-    /// Decodes the beginning of a frame; with `goes_on` also those of frames that follow it.
+    /// Decodes a prefix of a frame; with `goes_on` also those of frames that follow it.
     fn decompress_frames(&mut self, src: &[u8], dst: &mut [u8], goes_on: bool) -> Result<usize, DecodeError> {
         let context = self.prefix()?;
         let dst_len = dst.len();
@@ -160,7 +156,8 @@ impl Unframe {
     }
 }
 
-/// Decodes frames in sectors of btrfs: anything may follow, and zeros complete what is decoded.
+/// Decodes frames in sectors of btrfs: anything may follow, and the decoded data is padded with
+/// zeros.
 struct Unpad(Unframe);
 
 impl Decoder for Unpad {
@@ -177,12 +174,10 @@ impl Decoder for Unpad {
     }
 }
 
-/// Makes a decoder of frames in sectors of btrfs.
 pub(super) fn padded_decoder() -> Box<dyn Decoder> {
     Box::new(Unpad(Unframe::new()))
 }
 
-/// Makes a decoder.
 pub(super) fn decoder() -> Box<dyn Decoder> {
     Box::new(Unframe::new())
 }

@@ -10,7 +10,6 @@ use packfs_core::{ErrorKind, Result};
 use packfs_format::check::{Report, Tally};
 use std::collections::HashSet;
 
-/// Checks all blocks.
 pub(super) fn check(fs: &Fs, report: &mut Report<'_>) -> Result<()> {
     let block = fs.store.super_block();
     let mut walk = Walk { fs, seen: HashSet::new(), damaged: Tally::default(), absent: Tally::default() };
@@ -22,12 +21,8 @@ pub(super) fn check(fs: &Fs, report: &mut Report<'_>) -> Result<()> {
         }
         walk.tree(Pointer::root(root.tree.id, root.tree.root), report)?;
     }
-    if let Some(text) = walk.damaged.one_line("copies of tree blocks are damaged, others are intact") {
-        report.warn("metadata", text);
-    }
-    if let Some(text) = walk.absent.one_line("copies of tree blocks lie on devices that are not given") {
-        report.note("metadata", text);
-    }
+    walk.damaged.warn(report, "metadata", "copies of tree blocks are damaged, others are intact");
+    walk.absent.note(report, "metadata", "copies of tree blocks are on devices that are not given");
     Ok(())
 }
 

@@ -1,5 +1,5 @@
-//! Check of every structure: all blocks of all trees in all of their copies, places of chunks and
-//! extents, and the hierarchy of the opened subvolume.
+//! Check of every structure: all blocks of all trees in all of their copies, positions of chunks
+//! and extents, and the hierarchy of the opened subvolume.
 
 mod blocks;
 mod places;
@@ -8,13 +8,12 @@ mod walk;
 use crate::fs::Fs;
 use crate::volume::BtrfsVolume;
 use packfs_core::{ErrorKind, Result};
-use packfs_format::Finding;
 use packfs_format::check::Report;
+use packfs_format::{Check, Finding};
 use std::fmt::Display;
 
-impl BtrfsVolume {
-    /// Implements [`packfs_format::Volume::check`].
-    pub(crate) fn check_all(&self, found: &mut dyn FnMut(Finding)) -> Result<()> {
+impl Check for BtrfsVolume {
+    fn check(&self, found: &mut dyn FnMut(Finding)) -> Result<()> {
         let mut report = Report::new(crate::INFO.name, found);
         self.fs.fault.iter().for_each(|fault| report.error("image", fault));
         self.fs.warnings.iter().for_each(|text| report.warn("image", text));
@@ -24,7 +23,7 @@ impl BtrfsVolume {
     }
 }
 
-/// Makes a finding of what cannot be read: damage, or a device that is not given.
+/// Turns corruption, or a device that is not given, into a finding.
 fn taken<T>(report: &mut Report<'_>, place: impl Display, result: Result<T>) -> Result<Option<T>> {
     match result {
         Err(error) if error.kind() == ErrorKind::Failed => {
@@ -35,12 +34,11 @@ fn taken<T>(report: &mut Report<'_>, place: impl Display, result: Result<T>) -> 
     }
 }
 
-/// Returns the name of a tree in findings.
 fn tree_name(id: u64) -> String {
     format!("tree {}", id.cast_signed())
 }
 
-/// Returns the trees that the tree of trees lists, with its findings.
+/// Returns the trees that the tree of trees lists, and reports its faults.
 fn roots(fs: &Fs, report: &mut Report<'_>) -> Result<Vec<crate::fs::Root>> {
     let mut roots = Vec::new();
     for item in fs.roots.all(&fs.store) {

@@ -1,4 +1,4 @@
-//! Places: chunks on devices, and extents in chunks.
+//! Positions of chunks on devices, and of extents in chunks.
 
 use super::taken;
 use crate::corruption::Corruption;
@@ -7,7 +7,7 @@ use crate::fs::Fs;
 use packfs_core::{Result, range_at};
 use packfs_format::check::Report;
 
-/// Checks that stripes lie on their devices and do not overlap, nor extents.
+/// Checks that stripes and extents are within their devices and chunks, and do not overlap.
 pub(super) fn check(fs: &Fs, report: &mut Report<'_>) -> Result<()> {
     stripes(fs, report);
     extents(fs, report)?;
@@ -42,7 +42,7 @@ fn stripes(fs: &Fs, report: &mut Report<'_>) {
             let device = fs.devices.iter().find(|device| device.id == stripe.device);
             match device {
                 None => {
-                    let fault = format_args!("lies on device {}, which is not listed", stripe.device);
+                    let fault = format_args!("is on device {}, which is not listed", stripe.device);
                     report.error(format_args!("chunk at {:#x}", chunk.at), fault);
                 }
                 Some(device) if place.end > device.len => {
@@ -89,7 +89,7 @@ fn extents(fs: &Fs, report: &mut Report<'_>) -> Result<()> {
             report.error(item.place(), format_args!("overlaps the extent before, which ends at {end:#x}"));
         }
         if fs.store.chunks.of(extent.start).is_ok_and(|chunk| chunk.range().end < extent.end) {
-            report.error(item.place(), "ends behind its chunk");
+            report.error(item.place(), "ends after its chunk");
         }
         end = end.max(extent.end);
     }

@@ -10,11 +10,11 @@ use crate::key::Key;
 use crate::volume::{BtrfsVolume, Node, Place};
 use packfs_core::{FileType, Result};
 use packfs_format::check::{Hierarchy, Report};
-use packfs_format::{DirCursor, DirEntry, InodeId, Volume};
+use packfs_format::{DirCursor, DirEntry, Directories, InodeId, Volume};
 use std::collections::HashSet;
 use std::ops::ControlFlow;
 
-/// Entries of a directory that are kept to find two of one name.
+/// Bound of the memory that finds duplicate names in a directory.
 const NAMES_MAX: usize = 1 << 20;
 
 struct Walk<'a, 'r> {
@@ -23,7 +23,6 @@ struct Walk<'a, 'r> {
     hierarchy: Hierarchy<InodeId, InodeId>,
 }
 
-/// Checks the hierarchy.
 pub(super) fn check(volume: &BtrfsVolume, report: &mut Report<'_>) -> Result<()> {
     let mut walk = Walk { volume, report, hierarchy: Hierarchy::default() };
     walk.hierarchy.meet_root(volume.root(), 1, volume.root());
@@ -48,9 +47,10 @@ impl Walk<'_, '_> {
                 self.hierarchy.order_fault(index, &entry.name, &entry.name, self.report);
             }
             outcome = self.entry(index, dir, &entry);
-            match outcome.is_err() || self.report.is_full() {
-                true => ControlFlow::Break(()),
-                false => ControlFlow::Continue(()),
+            if outcome.is_err() || self.report.is_full() {
+                ControlFlow::Break(())
+            } else {
+                ControlFlow::Continue(())
             }
         });
         outcome?;
@@ -58,7 +58,6 @@ impl Walk<'_, '_> {
         Ok(())
     }
 
-    /// Checks an entry, and the inode behind it if it is new.
     fn entry(&mut self, index: usize, dir: InodeId, entry: &DirEntry) -> Result<()> {
         let path = self.hierarchy.entry_path(index, &entry.name).to_string();
         let found = taken(self.report, &path, self.volume.lookup(dir, &entry.name))?;
@@ -71,20 +70,28 @@ impl Walk<'_, '_> {
         }
         self.reference(dir, entry, &path)?;
         if self.hierarchy.meet_again(entry.id, index, &entry.name, self.report).is_some() {
+            if let Ok(inode) = self.volume.inode(entry.id) {
+                self.claimed_type(&path, entry, inode.kind.file_type());
+            }
             return Ok(());
         }
         let (links, file_type) = self.inode(entry.id, &path)?.unwrap_or((1, entry.file_type));
-        if file_type != entry.file_type {
-            let fault =
-                format_args!("its entry says {}, its inode {}", entry.file_type.word(), file_type.word());
-            self.report.error(&path, fault);
-        }
+        self.claimed_type(&path, entry, file_type);
         let is_dir = file_type == FileType::Directory;
         self.hierarchy.meet(entry.id, links, is_dir.then_some(entry.id), index, &entry.name);
         Ok(())
     }
 
-    /// Checks that the inode refers to the directory of the entry, where both are in one tree.
+    /// Every name of an inode has to say what it is, not only the first.
+    fn claimed_type(&mut self, path: &String, entry: &DirEntry, truth: FileType) {
+        if truth != entry.file_type {
+            let (claim, truth) = (entry.file_type.word(), truth.word());
+            self.report.error(path, format_args!("its entry says {claim}, its inode {truth}"));
+        }
+    }
+
+    /// Checks that the inode has a reference to the directory of the entry, if both are in one
+    /// tree.
     fn reference(&mut self, dir: InodeId, entry: &DirEntry, path: &String) -> Result<()> {
         let places = (self.volume.place(dir)?, self.volume.place(entry.id)?);
         let (Place::Node(dir), Place::Node(node)) = places else { return Ok(()) };
@@ -107,7 +114,6 @@ impl Walk<'_, '_> {
         Ok(())
     }
 
-    /// Checks an inode, its attributes, and its data; returns its links and type.
     fn inode(&mut self, id: InodeId, path: &String) -> Result<Option<(u32, FileType)>> {
         let Some(inode) = taken(self.report, path, self.volume.inode(id))? else { return Ok(None) };
         if let Some(doubt) = inode.doubt {
@@ -138,7 +144,7 @@ impl Walk<'_, '_> {
                 report.error(path, Corruption::NoSum { place: item.place(), at });
             }
             if extent.at != 0 && volume.fs.store.chunks.of(extent.at).is_err() {
-                report.error(path, format_args!("{} lies in no chunk: {:#x}", item.place(), extent.at));
+                report.error(path, format_args!("{} is in no chunk: {:#x}", item.place(), extent.at));
             }
             Ok(if report.is_full() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
         });

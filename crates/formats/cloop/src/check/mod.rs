@@ -1,5 +1,5 @@
-//! Checks every structure of a file and names all faults, not only the first. Blocks are not
-//! decoded here.
+//! Checks every structure of a file and reports all faults, not only the first. Blocks are not
+//! decoded.
 
 use crate::open::Version;
 use crate::volume::CloopVolume;
@@ -7,13 +7,12 @@ use packfs_core::Result;
 use packfs_format::Finding;
 use packfs_format::check::{Report, Tally, check_unused};
 
-/// Larger blocks are more than modules of Linux had buffers for.
+/// Limit of the buffers of Linux's modules.
 const BLOCK_LEN_USUAL: u32 = 128 << 10;
-/// Most bytes outside of all structures that are searched for data.
+/// Limit of the bytes without an owner that are searched for data.
 const DATA_LOOKED_AT: u64 = 64 << 10;
 
 impl CloopVolume {
-    /// See [`packfs_format::Volume::check`].
     pub(crate) fn check_all(&self, found: &mut dyn FnMut(Finding)) -> Result<()> {
         let mut report = Report::new("cloop", found);
         self.check_geometry(&mut report)?;
@@ -31,9 +30,10 @@ impl CloopVolume {
             report.note("head", format_args!("block size {len}, and modules of Linux take 131072 at most"));
         }
         if geometry.block_count == 0 {
-            match self.has_data()? {
-                true => report.error("head", "no blocks, but data after them: the disk is lost"),
-                false => report.note("head", "no blocks: the disk is empty"),
+            if self.has_data()? {
+                report.error("head", "no blocks, but data after them: the disk is lost")
+            } else {
+                report.note("head", "no blocks: the disk is empty")
             }
         }
         if !matches!(geometry.version, Version::V2_0 | Version::V4Header | Version::V4Footer) {
@@ -46,7 +46,7 @@ impl CloopVolume {
         Ok(())
     }
 
-    /// True if there are bytes that no structure takes and that are not zero.
+    /// True if bytes without an owner are not zero.
     fn has_data(&self) -> Result<bool> {
         for unused in self.space_owners()?.iter().filter(|owner| owner.owner == "unused") {
             let mut start = vec![0; unused.len.min(DATA_LOOKED_AT) as usize];
@@ -58,7 +58,7 @@ impl CloopVolume {
         Ok(false)
     }
 
-    /// Checks each row of the index; says whether all of them can be read.
+    /// Checks each row of the index; true if all are readable.
     fn check_blocks(&self, report: &mut Report<'_>) -> Result<bool> {
         let geometry = &self.geometry;
         let is_four = matches!(geometry.version, Version::V4Header | Version::V4Footer);
@@ -78,10 +78,11 @@ impl CloopVolume {
             }
             Ok(!report.is_full())
         })?;
-        let what = "blocks are stored uncompressed, which the 4.3 module of Linux cannot read";
-        if let Some(text) = stored.one_line(what) {
-            report.warn("index", text);
-        }
+        stored.warn(
+            report,
+            "index",
+            "blocks are stored uncompressed, which the 4.3 module of Linux cannot read",
+        );
         Ok(is_sound)
     }
 }

@@ -1,8 +1,5 @@
-//! The pack side: one file, its blocks one after the other, and the head and index before
-//! them.
-//!
-//! The head and the index are as long as the number of blocks has it, which the length of the disk
-//! tells beforehand.
+//! Packing: one file as a sequence of blocks, and the header and index before them, whose length
+//! follows from the length of the disk.
 
 use crate::DISK_NAME;
 use crate::disk::{
@@ -18,7 +15,6 @@ use packfs_format::{
 use packfs_format::{Capabilities, NO_XATTRS, Times};
 use zerocopy::IntoBytes;
 
-/// Prepares to pack cloop files.
 pub(crate) fn packer(settings: &PackSettings) -> Result<Box<dyn PackFormat>> {
     Ok(Box::new(CloopPacker { options: Options::new(settings)? }))
 }
@@ -27,7 +23,7 @@ struct CloopPacker {
     options: Options,
 }
 
-/// The disk: the one file of the tree.
+/// The disk: the only file of the tree.
 struct Disk {
     node: NodeId,
     len: u64,
@@ -61,12 +57,11 @@ impl CloopPacker {
         disk.len / u64::from(self.options.block_len)
     }
 
-    /// Returns the start of blocks, after the head and the index.
+    /// Start of blocks, after the header and the index.
     fn data_start(&self, disk: &Disk) -> u64 {
         HEAD_LEN + 8 * (self.block_count(disk) + 1)
     }
 
-    /// The row of a block that starts at `offset`.
     fn row(&self, offset: u64, block: StoredBlock) -> u64 {
         let method = match (self.options.target(), &self.options.codec) {
             (Target::V2, _) => METHOD_ZLIB,
@@ -82,7 +77,7 @@ fn method_of(codec: &CodecSettings) -> u64 {
         Algorithm::Xz => METHOD_XZ,
         Algorithm::Lz4 => METHOD_LZ4,
         Algorithm::Lzo => METHOD_LZO,
-        // What else the options let through.
+        // The remaining permitted algorithm.
         _ => METHOD_ZLIB,
     }
 }
@@ -97,7 +92,8 @@ impl PackFormat for CloopPacker {
     }
 
     fn wraps(&self) -> Option<Wrapping> {
-        let (multiple_of, inner) = (self.options.block_len.into(), self.options.inner.clone());
+        let multiple_of = self.options.block_len.into();
+        let inner = self.options.inner.clone();
         Some(Wrapping { file_name: DISK_NAME, multiple_of, inner })
     }
 
@@ -157,7 +153,7 @@ impl Layout<Blocks> for CloopPacker {
             index.extend_from_slice(&self.row(offset, *block).to_be_bytes());
             offset += u64::from(block.stored_len);
         }
-        // Where the last one ends; without a method, as nothing is stored there.
+        // End of the last block; without a codec, as nothing is stored there.
         index.extend_from_slice(&offset.to_be_bytes());
         let head = head(self.options.target().number(), self.options.block_len, blocks.len() as u32);
         put(Section { owner: "header", offset: 0, bytes: head.as_bytes().to_vec() })?;

@@ -10,8 +10,8 @@ use crate::open::Version;
 use crate::volume::CloopVolume;
 use packfs_codec::Algorithm;
 use packfs_codec::{CodecSpec, DictLens, encoder};
-use packfs_format::{ExtentFrom, InodeId, Volume};
-use packfs_testkit::{BytesImage, LabelledImage, read_all};
+use packfs_format::{InodeId, Volume};
+use packfs_testkit::{BytesImage, LabelledImage, read_all, read_range};
 use std::ops::{ControlFlow, Range};
 use zerocopy::IntoBytes;
 
@@ -33,36 +33,9 @@ const VERSIONS: [Version; 8] = [
 /// An image under construction.
 type Made = LabelledImage<CloopVolume>;
 
-trait ReadDisk {
-    /// Decodes a part of the disk.
-    fn disk(&self, range: Range<u64>) -> Vec<u8>;
-}
-
-impl ReadDisk for Made {
-    fn disk(&self, range: Range<u64>) -> Vec<u8> {
-        let volume = self.open().unwrap();
-        let mut disk = Vec::new();
-        let mut decoders = packfs_codec::Decoders::new();
-        let start = range.start;
-        let visit = &mut |extent: packfs_format::Extent| {
-            assert_eq!(extent.offset, start + disk.len() as u64, "extents leave no gap");
-            let len = extent.len as usize;
-            match extent.from {
-                ExtentFrom::Hole => disk.resize(disk.len() + len, 0),
-                ExtentFrom::Stored(at) => disk.extend_from_slice(&self.bytes[at as usize..][..len]),
-                ExtentFrom::Block { block, start } => {
-                    let stored = &self.bytes[block.offset as usize..][..block.stored_len as usize];
-                    let mut decoded = vec![0; block.decoded_len as usize];
-                    let algorithm = block.algorithm.unwrap();
-                    decoders.decompress_block(algorithm, &block, stored, &mut decoded).unwrap();
-                    disk.extend_from_slice(&decoded[start as usize..][..len]);
-                }
-            }
-            ControlFlow::Continue(())
-        };
-        volume.extents(DISK, range, visit).unwrap();
-        disk
-    }
+/// Decodes a part of the disk.
+fn disk(made: &Made, range: Range<u64>) -> Vec<u8> {
+    read_range(&made.open().unwrap(), &BytesImage(made.bytes.clone()), DISK, range).unwrap()
 }
 
 /// Returns the contents of the disk: four blocks, the last half empty.

@@ -2,6 +2,7 @@
 
 use super::*;
 use packfs_core::ErrorKind;
+use packfs_format::{Check, Directories, Space};
 use packfs_testkit::assert_refused;
 
 /// Opening, or reading all of it, has to fail and say so.
@@ -65,7 +66,7 @@ fn rejects_every_cut_without_panic() {
             let mut image = whole.clone();
             image.bytes.truncate(len);
             let refused = image.read_all();
-            // A 3.0 file may find another tail in what is left, but no good one.
+            // A 3.0 file may find another tail in the rest, but no valid one.
             assert!(refused.is_err(), "{version:?} cut to {len}");
         }
     }

@@ -1,11 +1,11 @@
-//! Checks of the image as a whole: the superblock's words, the checksum, unused space, padding.
+//! Checks of the image as a whole: superblock fields, checksum, unused space, padding.
 
 use crate::disk::*;
 use crate::volume::CramfsVolume;
 use packfs_core::{Result, len_of, parts_of, usize_of};
+use packfs_format::Space;
 use packfs_format::check::{Report, check_behind, check_unused};
 
-/// Read at once.
 const PART_LEN: u64 = 1 << 16;
 
 impl CramfsVolume {
@@ -33,7 +33,7 @@ impl CramfsVolume {
         Ok(())
     }
 
-    /// The checksum of the image and that of its superblock, where they differ.
+    /// Returns the stored and the computed checksum of the image if they differ.
     pub(crate) fn wrong_sum(&self) -> Result<Option<(u32, u32)>> {
         let geometry = &self.geometry;
         if !geometry.is_version_2() {
@@ -47,8 +47,8 @@ impl CramfsVolume {
     }
 
     pub(super) fn check_space(&self, report: &mut Report<'_>) {
-        // What keeps the map from being drawn has been told by the check of the tree.
-        let Ok(owners) = self.space_owners() else { return };
+        // The check of the tree reports unreadable structures.
+        let Ok(owners) = self.space() else { return };
         check_unused(owners.iter().filter(|owner| owner.offset < self.geometry.end), report);
     }
 
@@ -57,8 +57,8 @@ impl CramfsVolume {
     }
 }
 
-/// The checksum of an image whose superblock is at `start`: of all from there to `end`, its own
-/// word being 0.
+/// Returns the checksum of an image whose superblock is at `start`: of everything from there to
+/// `end`, with zeros in its own field.
 pub(crate) fn sum_of(
     start: u64,
     end: u64,

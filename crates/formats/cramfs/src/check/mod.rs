@@ -1,7 +1,7 @@
-//! Checks every structure of an image and names all faults it can reach, not only the first.
+//! Checks every structure of an image and reports all reachable faults, not only the first.
 //!
-//! Owns the order of the checks. File data is not decoded here. Invariant: ends for every
-//! image, in time and memory bounded by what the image really holds.
+//! Owns the order of the checks. File data is not decoded. Invariant: ends for every image, in time
+//! and memory bounded by the contents of the image.
 
 mod layout;
 mod tree;
@@ -10,12 +10,11 @@ pub(crate) use layout::sum_of;
 
 use crate::volume::CramfsVolume;
 use packfs_core::Result;
-use packfs_format::Finding;
 use packfs_format::check::Report;
+use packfs_format::{Check, Finding};
 
-impl CramfsVolume {
-    /// See [`packfs_format::Volume::check`].
-    pub(crate) fn check_all(&self, found: &mut dyn FnMut(Finding)) -> Result<()> {
+impl Check for CramfsVolume {
+    fn check(&self, found: &mut dyn FnMut(Finding)) -> Result<()> {
         let mut report = Report::new("cramfs", found);
         self.check_super_block(&mut report);
         self.check_sum(&mut report)?;

@@ -1,13 +1,14 @@
-//! Checks of directories, inodes and block pointers: walks all of them, each inode once.
+//! Checks of directories, inodes, and block pointers: walks all of them, each inode once.
 
+use crate::corruption::Corruption;
 use crate::data::StoredAs;
 use crate::disk::*;
 use crate::inode::RawInode;
 use crate::volume::CramfsVolume;
-use crate::walk::{Budget, Contents, has_blocks};
+use crate::walk::{Contents, has_blocks};
 use packfs_core::{FileType, Result};
 use packfs_format::check::{DataPlaces, EntryPath, Hierarchy, Report, Tally};
-use packfs_format::{InodeId, Volume};
+use packfs_format::{Budget, InodeId, Volume};
 use std::collections::HashSet;
 use std::ops::ControlFlow;
 
@@ -18,27 +19,31 @@ struct Walk<'a, 'r> {
     volume: &'a CramfsVolume,
     report: &'a mut Report<'r>,
     hierarchy: Hierarchy<InodeId, RawInode>,
-    /// Bytes of listings that may still be read.
+    /// Remaining budget of listing bytes.
     listings: Budget,
     pointers: Budget,
+    /// Pointers of targets, which may be those of files, too.
+    target_pointers: Budget,
     contents: Contents,
+    targets: Contents,
     /// Ranges of the blocks of files and targets, each once.
     data: DataPlaces,
-    /// True if the walk met everything, so that what it did not meet is unused.
+    /// True if the whole tree was walked, so that the rest is unused.
     whole: bool,
     unflagged_holes: Tally,
     lost_pages: Tally,
 }
 
-/// Walks everything.
 pub(super) fn check(volume: &CramfsVolume, report: &mut Report<'_>) -> Result<()> {
     let mut walk = Walk {
         volume,
         report,
         hierarchy: Hierarchy::default(),
-        listings: Budget::of(volume),
-        pointers: Budget::of(volume),
+        listings: volume.budget(),
+        pointers: volume.budget(),
+        target_pointers: volume.budget(),
         contents: Contents::default(),
+        targets: Contents::default(),
         data: DataPlaces::default(),
         whole: true,
         unflagged_holes: Tally::default(),
@@ -63,7 +68,7 @@ impl Walk<'_, '_> {
         Ok(())
     }
 
-    /// Tells what was refused, and remembers that not all could be walked.
+    /// Reports an error of the reader, and records that the walk is incomplete.
     fn refused<T>(&mut self, place: impl std::fmt::Display, result: Result<T>) -> Result<Option<T>> {
         let value = self.report.refused(place, result)?;
         self.whole &= value.is_some();
@@ -71,7 +76,7 @@ impl Walk<'_, '_> {
     }
 
     fn directory(&mut self, index: usize, dir: &RawInode) -> Result<()> {
-        let room = self.listings.spend(dir.place, dir.raw.size.into());
+        let room = self.listings.spend(dir.raw.size.into(), || Corruption::Overlap { place: dir.place });
         if self.listing_refused(index, room)?.is_none() {
             return Ok(());
         }
@@ -105,7 +110,6 @@ impl Walk<'_, '_> {
         }
     }
 
-    /// Checks an entry's inode, if it is new.
     fn entry(&mut self, dir: usize, id: InodeId, name: &[u8]) -> Result<()> {
         if self.hierarchy.meet_again(id, dir, name, self.report).is_some() {
             return Ok(());
@@ -118,12 +122,33 @@ impl Walk<'_, '_> {
         if has_blocks(&inode) && self.contents.is_new(&inode) {
             self.blocks(&path, &inode)?;
         }
+        if inode.file_type == FileType::Symlink {
+            self.target(&path, &inode)?;
+        }
+        Ok(())
+    }
+
+    /// Checks a link's target, whose blocks may have been met as those of a file.
+    fn target(&mut self, path: &EntryPath<'_>, inode: &RawInode) -> Result<()> {
+        if self.targets.is_new(inode) {
+            let overlap = || Corruption::Overlap { place: inode.place };
+            let room = self.target_pointers.spend(inode.pointers_len(&self.volume.geometry), overlap);
+            let target = room.and_then(|()| self.volume.target_of(inode));
+            self.refused(path, target)?;
+        }
+        if inode.raw.size > LINK_LEN_OF_KERNELS {
+            let len = inode.raw.size;
+            let fault =
+                format_args!("link target of {len} bytes, kernels read {LINK_LEN_OF_KERNELS} at most");
+            self.report.warn(path, fault);
+        }
         Ok(())
     }
 
     fn blocks(&mut self, path: &EntryPath<'_>, inode: &RawInode) -> Result<()> {
         let geometry = &self.volume.geometry;
-        let room = self.pointers.spend(inode.place, inode.pointers_len(geometry));
+        let overlap = || Corruption::Overlap { place: inode.place };
+        let room = self.pointers.spend(inode.pointers_len(geometry), overlap);
         if self.refused(path, room)?.is_none() {
             return Ok(());
         }
@@ -147,32 +172,21 @@ impl Walk<'_, '_> {
         if last.as_ref().is_some_and(is_lost) {
             self.lost_pages.add(|| format!("\"{path}\""));
         }
-        if inode.file_type == FileType::Symlink {
-            let target = self.volume.target_of(inode);
-            self.refused(path, target)?;
-            if inode.raw.size > LINK_LEN_OF_KERNELS {
-                let len = inode.raw.size;
-                let fault =
-                    format_args!("link target of {len} bytes, kernels read {LINK_LEN_OF_KERNELS} at most");
-                self.report.warn(path, fault);
-            }
-        }
         Ok(())
     }
 
     fn finish(&mut self) {
         self.whole &= !self.report.is_full();
         std::mem::take(&mut self.data).note_overlaps(self.report);
-        if let Some(text) = self.unflagged_holes.one_line("holes in an image without the flag for them") {
-            self.report.note("superblock", text);
-        }
-        let what =
-            "files whose last page Linux reads as zeros, because it is uncompressed and has a direct pointer";
-        if let Some(text) = self.lost_pages.one_line(what) {
-            self.report.warn("block pointers", text);
-        }
+        self.unflagged_holes.note(self.report, "superblock", "holes in an image without the flag for them");
+        self.lost_pages.warn(
+            self.report,
+            "block pointers",
+            "files whose last page Linux reads as zeros, because it is uncompressed and has a direct pointer",
+        );
         let geometry = &self.volume.geometry;
-        let (files, met) = (u64::from(geometry.super_block.files), self.hierarchy.inode_count());
+        let files = u64::from(geometry.super_block.files);
+        let met = self.hierarchy.inode_count();
         if self.whole && geometry.is_version_2() && files != met {
             self.report.note("superblock", format_args!("counts {files} names, but there are {met}"));
         }

@@ -1,9 +1,9 @@
-//! Bounds of what an image holds: metadata and length.
+//! Limits of an image: metadata and length.
 
 use packfs_core::Error;
 use packfs_format::{Capabilities, Links, NO_XATTRS, Times};
 
-/// Metadata that images hold: inodes have 16 bits for the user, 8 for the group, and no time.
+/// Inodes have 16 bits for the user, 8 for the group, and no time.
 pub(super) const CAPABILITIES: Capabilities = Capabilities {
     times: Times::Epoch,
     owner_bits: (16, 8),
@@ -14,7 +14,6 @@ pub(super) const CAPABILITIES: Capabilities = Capabilities {
     ..Capabilities::ALL
 };
 
-/// The image would be larger than cramfs can be.
 pub(super) fn too_large() -> Error {
     Error::failed("the image would be too large: everything in a cramfs image has to start below 256 MiB")
 }

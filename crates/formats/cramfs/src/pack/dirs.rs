@@ -1,13 +1,13 @@
-//! Listings of directories and their places: an inode and a name for each entry.
+//! Listings of directories and their positions: an inode and a name for each entry.
 //!
 //! Listings are stored breadth first, the root's after the superblock, where kernels expect it.
-//! Entries are in byte order.
+//! Entries are sorted by bytes.
 
 use crate::disk::*;
 use packfs_core::{NodeId, Result, Tree};
 use std::collections::HashMap;
 
-/// Length of a directory's listing; 0 for what is none.
+/// Length of a directory's listing; 0 for other nodes.
 pub(super) fn listing_len(tree: &Tree, id: NodeId) -> u64 {
     if !tree.node(id).is_dir() {
         return 0;
@@ -15,20 +15,17 @@ pub(super) fn listing_len(tree: &Tree, id: NodeId) -> u64 {
     tree.entries(id).map(|entry| u64::from(INODE_LEN) + padded(entry.name.len()) as u64).sum()
 }
 
-/// The listings of a tree.
 pub(super) struct Listings {
-    /// Directories in the order of their listings.
+    /// In the order of their listings.
     dirs: Vec<NodeId>,
-    /// Start and length of each listing.
     places: HashMap<NodeId, (u64, u32)>,
-    /// End of the last listing.
     pub end: u64,
 }
 
 impl Listings {
     /// Places listings from `start` on.
     ///
-    /// Errors: `Failed` for more than 256 MiB in all.
+    /// Errors: `Failed` for more than 256 MiB in total.
     pub(super) fn place(tree: &Tree, start: u64) -> Result<Self> {
         let mut dirs = vec![NodeId::ROOT];
         let mut places = HashMap::new();
@@ -48,12 +45,12 @@ impl Listings {
         Ok(Listings { dirs, places, end })
     }
 
-    /// A directory's listing: where it starts (0 if it is empty), and its length.
+    /// Start of a directory's listing (0 if it is empty), and its length.
     pub(super) fn of(&self, dir: NodeId) -> (u64, u32) {
         self.places.get(&dir).copied().unwrap_or_default()
     }
 
-    /// All listings, with the inode of each node.
+    /// Encodes all listings, with the inode of each node.
     pub(super) fn write(
         &self,
         order: ByteOrder,
@@ -74,7 +71,6 @@ impl Listings {
     }
 }
 
-/// Length of a name with its padding.
 fn padded(name_len: usize) -> usize {
     name_len.next_multiple_of(4)
 }

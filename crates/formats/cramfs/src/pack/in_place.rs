@@ -1,5 +1,5 @@
-//! Files for execution in place: stored whole and uncompressed at a multiple of the page, with
-//! their pointers among the metadata, so that kernels map them from memory that holds the image.
+//! Files for execution in place: stored uncompressed as a whole, aligned to the page, with their
+//! pointers in the metadata, so that kernels can map them from memory-mapped flash.
 
 use super::bounds::too_large;
 use crate::disk::*;
@@ -10,8 +10,8 @@ use std::collections::{BTreeMap, HashMap};
 
 const PAGE: u64 = PAGE_LEN as u64;
 
-/// Returns the files that are to be stored so, with their lengths. Files of one page are not: Linux
-/// loses a last page that is whole and has a pointer to its start.
+/// Returns the files that are stored so, with their lengths. Files of one page are not: Linux loses
+/// a whole last page with a pointer to its start.
 ///
 /// Errors: `Usage` for a path without a file.
 pub(super) fn files(options: &Options, tree: &Tree) -> Result<BTreeMap<NodeId, u64>> {
@@ -29,7 +29,6 @@ pub(super) fn files(options: &Options, tree: &Tree) -> Result<BTreeMap<NodeId, u
     Ok(files)
 }
 
-/// Pointers of all such files.
 pub(super) struct InPlace {
     start: u64,
     files: BTreeMap<NodeId, u64>,
@@ -43,15 +42,14 @@ impl InPlace {
         Ok(InPlace { start, files: files(options, tree)? })
     }
 
-    /// Returns the end of the pointers.
     pub(super) fn end(&self) -> u64 {
         self.files.values().fold(self.start, |end, len| end + pointers_len(*len))
     }
 
-    /// Returns the start of the pointers to data by its place, and all pointers. Equal files share
-    /// the first ones; those left over are zeros.
+    /// Returns the start of the pointers by the position of the data, and all pointers. Equal files
+    /// share the first ones; the rest are zeros.
     ///
-    /// Errors: `Failed` for data beyond what pointers reach.
+    /// Errors: `Failed` for data above the range of pointers.
     pub(super) fn written(
         &self,
         order: ByteOrder,
@@ -59,7 +57,8 @@ impl InPlace {
     ) -> Result<(HashMap<u64, u64>, Vec<u8>)> {
         let (mut places, mut bytes) = (HashMap::new(), Vec::new());
         for (id, &len) in &self.files {
-            let (at, place) = (self.start + bytes.len() as u64, &placed.files[id.index()]);
+            let at = self.start + bytes.len() as u64;
+            let place = &placed.files[id.index()];
             let end = bytes.len() + pointers_len(len) as usize;
             if place.form == BlockForm::Flat && places.insert(place.start, at).is_none() {
                 bytes.extend(pointers(order, place.start, len)?);
@@ -69,7 +68,6 @@ impl InPlace {
         Ok((places, bytes))
     }
 
-    /// Returns the number of pages of all files.
     pub(super) fn page_count(&self) -> u64 {
         self.files.values().map(|len| len.div_ceil(PAGE)).sum()
     }
@@ -79,15 +77,15 @@ fn pointers_len(len: u64) -> u64 {
     len.div_ceil(PAGE) * u64::from(POINTER_LEN)
 }
 
-/// Returns the pointers to a file that is stored at `start`.
 fn pointers(order: ByteOrder, start: u64, len: u64) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
     for page in 0..len.div_ceil(PAGE) {
         let (at, end) = (start + page * PAGE, start + (page + 1) * PAGE);
-        // Linux loses a whole last page that is pointed to by its start.
-        let (place, flag) = match end == start + len {
-            true => (end, 0),
-            false => (at >> CRAMFS_BLK_DIRECT_PTR_SHIFT, CRAMFS_BLK_FLAG_DIRECT_PTR),
+        // Linux loses a whole last page with a pointer to its start.
+        let (place, flag) = if end == start + len {
+            (end, 0)
+        } else {
+            (at >> CRAMFS_BLK_DIRECT_PTR_SHIFT, CRAMFS_BLK_FLAG_DIRECT_PTR)
         };
         let place = u32::try_from(place).ok().filter(|place| place & !POINTER_MASK == 0);
         let word = place.ok_or_else(too_large)? | flag | CRAMFS_BLK_FLAG_UNCOMPRESSED;

@@ -1,5 +1,5 @@
-//! Lays out everything around the data: superblock, listings, targets, and the block pointers in
-//! front of each file's blocks.
+//! Layout of everything except data: superblock, listings, targets, and the block pointers before
+//! each file's blocks.
 
 use super::PADDING;
 use super::bounds::{CAPABILITIES, too_large};
@@ -12,14 +12,14 @@ use packfs_core::{DeviceNumber, NodeId, NodeKind, Result, Tree};
 use packfs_format::{BlockForm, Blocks, FilePlace, Placed, Plan, Section};
 use std::collections::{HashMap, HashSet};
 
-/// Returns the start of file data, after listings and targets.
+/// Start of file data, after listings and targets.
 pub(super) fn data_start(options: &Options, tree: &Tree) -> Result<u64> {
     let listings = Listings::place(tree, options.super_block_at + SUPER_LEN)?;
     let targets = Targets::new(options, tree, listings.end)?;
     Ok(InPlace::new(options, tree, listings.end + targets.bytes.len() as u64)?.end())
 }
 
-/// Makes all sections; see the module.
+/// Creates all sections; see the module.
 pub(super) fn sections(
     options: &Options,
     tree: &Tree,
@@ -64,7 +64,7 @@ pub(super) fn sections(
     Ok(sections)
 }
 
-/// The superblock's counts of all blocks.
+/// Block counts of the superblock.
 struct Counts {
     blocks: u32,
     has_stored: bool,
@@ -81,7 +81,7 @@ impl Counts {
     }
 }
 
-/// The superblock but for its checksum.
+/// Returns the superblock without its checksum.
 fn super_block(
     options: &Options,
     tree: &Tree,
@@ -121,7 +121,7 @@ struct InodeWriter<'a> {
 }
 
 impl InodeWriter<'_> {
-    /// The inode of a node, without a name.
+    /// Returns the inode of a node, without a name.
     fn inode(&self, id: NodeId) -> Result<CramfsInode> {
         let node = self.tree.node(id);
         let (offset, size) = match &node.kind {
@@ -154,7 +154,7 @@ impl InodeWriter<'_> {
     }
 }
 
-/// A device as kernels read it.
+/// Encodes a device number as kernels decode it.
 fn device(number: DeviceNumber) -> u32 {
     let held = CAPABILITIES.held_device(number);
     held.major << 8 | held.minor

@@ -1,4 +1,4 @@
-//! Losses: metadata of a tree that cramfs cannot hold, named before anything is written.
+//! Losses: metadata of a tree that cramfs cannot represent, reported before anything is written.
 
 use super::bounds::CAPABILITIES;
 use super::dirs::listing_len;
@@ -13,7 +13,7 @@ fn contents_len(kind: &NodeKind) -> u64 {
     }
 }
 
-/// Every kind of loss, with how many nodes it concerns.
+/// Returns every kind of loss with its number of nodes.
 pub(super) fn find(tree: &Tree) -> Vec<Loss> {
     let mut losses = Losses::new(tree);
     let most = SIZE_END - 1;

@@ -1,9 +1,8 @@
-//! The pack side: which file goes where ([`CramfsPacker`]), and everything around the data
-//! ([`layout`]).
+//! Packing: position of each file ([`CramfsPacker`]), and everything except data ([`layout`]).
 //!
-//! An image is superblock, directories, targets, file data, in this order: all that has a name lies
-//! below the 256 MiB that an inode can point to, and the rest follows as far as its block pointers
-//! do.
+//! An image consists of superblock, directories, targets, and file data, in this order: named
+//! structures are below 256 MiB, the limit of offsets in inodes, and data follows up to the limit
+//! of block pointers.
 
 mod bounds;
 mod dirs;
@@ -22,12 +21,11 @@ use packfs_format::{
     PackSettings, Placed, Plan, Section,
 };
 
-/// Prepares to pack cramfs images.
 pub(crate) fn packer(settings: &PackSettings) -> Result<Box<dyn PackFormat>> {
     Ok(Box::new(CramfsPacker { options: Options::new(settings)? }))
 }
 
-/// Images are padded to so much, as mkcramfs does it.
+/// Alignment of an image's length, as in mkcramfs.
 const PADDING: u64 = 4096;
 
 /// Unit of offsets in inodes, in bytes.
@@ -47,7 +45,7 @@ impl PackFormat for CramfsPacker {
     }
 
     fn driver(&self) -> Option<&'static str> {
-        // Linux mounts the byte order of its own machine alone.
+        // Linux only mounts the byte order of the machine.
         crate::INFO.driver_name().filter(|_| self.options.order == ByteOrder::native())
     }
 
@@ -75,7 +73,7 @@ impl Layout<Blocks> for CramfsPacker {
     fn plan(&self, tree: &Tree, first_used: &[NodeId]) -> Result<Plan<Blocks>> {
         let options = &self.options;
         let losses = losses::find(tree);
-        // What has no place gets none: the engine stops, and says so.
+        // A tree that does not fit is not placed; the engine stops with its losses.
         let fits = !losses.iter().any(|loss| loss.fatal);
         let in_place = in_place::files(options, tree)?;
         let files = tree.nodes().filter_map(|(id, node)| match node.kind {
@@ -95,13 +93,14 @@ impl Layout<Blocks> for CramfsPacker {
             holes: options.holes,
             losses,
             data: BlockPlan {
-                incompressible: match options.extended {
-                    true => Incompressible::StoreBlock,
-                    false => Incompressible::Encode,
+                incompressible: if options.extended {
+                    Incompressible::StoreBlock
+                } else {
+                    Incompressible::Encode
                 },
                 file_align: OFFSET_UNIT,
                 flat_align: PAGE_LEN,
-                // Pointers stand before the blocks that they point to.
+                // Pointers precede their blocks.
                 lead: Some(Lead { fixed_len: 0, per_block_len: POINTER_LEN }),
                 ..BlockPlan::new(PAGE_LEN, options.codec.clone())
             },

@@ -1,6 +1,5 @@
-//! Targets of symbolic links, stored as files are: pointers, then blocks. Equal targets of links
-//! that are the same in all else are stored once; Linux takes links that share their target for
-//! one.
+//! Targets of symbolic links, stored like files: pointers, then blocks. Equal targets are stored
+//! once if the links are equal in all else; Linux treats links that share their target as one.
 
 use super::OFFSET_UNIT;
 use super::bounds::{CAPABILITIES, too_large};
@@ -11,23 +10,22 @@ use packfs_core::{Error, NodeId, NodeKind, Owner, Result, Tree};
 use packfs_format::StoredBlock;
 use std::collections::HashMap;
 
-/// A target, and what else links must have in common to share it.
+/// A target, and the attributes that links must have in common to share it.
 type Kind<'t> = (&'t [u8], Option<(u16, Owner)>);
 
-/// Every target of a tree, ready to stand in the image.
+/// Encoded targets of a tree.
 #[derive(Default)]
 pub(super) struct Targets {
     pub bytes: Vec<u8>,
     /// Start of each link's target in the image.
     pub places: HashMap<NodeId, u64>,
-    /// Number of blocks.
     pub block_count: u32,
     /// True if any block is stored uncompressed.
     pub has_stored: bool,
 }
 
 impl Targets {
-    /// Stores them from `start` on.
+    /// Encodes them for positions from `start` on.
     pub(super) fn new(options: &Options, tree: &Tree, start: u64) -> Result<Self> {
         let mut targets = Targets::default();
         let mut encoder = match &options.codec {
@@ -86,10 +84,10 @@ impl Targets {
     }
 }
 
-/// Most bytes that deflate adds to an incompressible page, with room to spare.
+/// Upper bound of the expansion of an incompressible page.
 const GROWTH_MAX: usize = 512;
 
-/// Appends a page compressed; says no where it may be stored uncompressed, and had better be.
+/// Appends a compressed page; false if it is better, and permitted, to store it uncompressed.
 fn encode(encoder: &mut dyn Encoder, page: &[u8], may_store: bool, out: &mut Vec<u8>) -> Result<bool> {
     let start = out.len();
     let room = if may_store { page.len().saturating_sub(1) } else { page.len() + GROWTH_MAX };
@@ -104,9 +102,9 @@ fn encode(encoder: &mut dyn Encoder, page: &[u8], may_store: bool, out: &mut Vec
     }
 }
 
-/// The pointers to blocks that follow them, `start` being where the first pointer lies.
+/// Returns pointers to blocks that follow them; `start` is the position of the first pointer.
 ///
-/// Errors: `Failed` if the blocks end beyond what pointers reach.
+/// Errors: `Failed` if the blocks end above the range of pointers.
 pub(super) fn pointers(order: ByteOrder, start: u64, blocks: &[StoredBlock]) -> Result<Vec<u8>> {
     let mut bytes = Vec::with_capacity(blocks.len() * POINTER_LEN as usize);
     let mut end = start + blocks.len() as u64 * u64::from(POINTER_LEN);

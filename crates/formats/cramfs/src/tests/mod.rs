@@ -12,7 +12,7 @@ use crate::check::sum_of;
 use crate::disk::*;
 use crate::volume::CramfsVolume;
 use packfs_core::Result;
-use packfs_format::{DirCursor, Finding, InodeId, InodeKind, Volume};
+use packfs_format::{Check, DirCursor, Directories, Finding, InodeId, InodeKind, Volume};
 use packfs_testkit::{BytesImage, read_all};
 use std::collections::HashMap;
 use std::ops::ControlFlow;
@@ -34,7 +34,7 @@ impl Made {
         at as u32
     }
 
-    /// Fills up to a multiple of so many bytes.
+    /// Fills up to a multiple of this many bytes.
     fn align(&mut self, unit: usize) {
         self.bytes.resize(self.bytes.len().next_multiple_of(unit), 0);
     }
@@ -77,7 +77,7 @@ impl Made {
     }
 
     /// Opens and reads everything but file data.
-    fn read_all(&self) -> Result<()> {
+    fn read_all(&self) -> Result<usize> {
         read_all(&self.open()?, 100)
     }
 

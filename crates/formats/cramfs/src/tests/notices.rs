@@ -3,7 +3,7 @@
 
 use super::{Made, made, made_in};
 use crate::disk::*;
-use packfs_format::{Severity, Volume};
+use packfs_format::{Severity, Space};
 use packfs_testkit::assert_found;
 
 /// The findings of an image have to hold one of that severity that says `expected`.
@@ -80,6 +80,17 @@ fn notices_unreadable_listings_and_blocks() {
     found(&made().patch("link target", 0, &[0]), Severity::Error, "link: ");
 }
 
+/// Neither the links nor the files that have the same blocks are enough to have read a target.
+#[test]
+fn notices_targets_in_the_blocks_of_files() {
+    let at = made().labels["d pointers"] as u32;
+    let image = made().inode("link", |inode| (inode.offset, inode.size) = (at, 100));
+    found(&image, Severity::Error, "link: ");
+    let at = made().labels["a pointers"] as u32;
+    let image = made().inode("link", |inode| (inode.offset, inode.size) = (at, 5000));
+    found(&image, Severity::Warning, "link target of 5000 bytes");
+}
+
 #[test]
 fn notices_last_pages_that_linux_loses() {
     let image = made().inode("b", |inode| inode.size = 8192);
@@ -133,7 +144,7 @@ fn notices_listings_that_overlap_too_often_and_ends() {
     image = image.inode("sub", |inode| (inode.offset, inode.size) = (start, 16 * 400));
     let len = image.bytes.len() as u32;
     let image = image.word("super", 4, len);
-    found(&image, Severity::Error, "they must overlap");
+    found(&image, Severity::Error, "listings overlap");
     assert!(image.open().unwrap().space().unwrap_err().to_string().contains("overlap"));
 }
 

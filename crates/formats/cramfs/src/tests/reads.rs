@@ -4,7 +4,7 @@ use super::*;
 use packfs_codec::Algorithm;
 use packfs_codec::{BlockRef, DecodedLen};
 use packfs_core::{DeviceNumber, FileType, Owner, Timestamp};
-use packfs_format::{Extent, ExtentFrom, FactValue};
+use packfs_format::{Directories, Extent, ExtentFrom, FactValue, Space};
 use std::ops::Range;
 
 fn extents(volume: &CramfsVolume, name: &str, range: Range<u64>) -> Vec<(u64, u64, ExtentFrom)> {
@@ -207,7 +207,7 @@ fn the_figures_of_openrg_are_block_size_and_codec() {
 #[test]
 fn finds_the_superblock_behind_room_for_boot_code() {
     let mut made = made();
-    // Offsets count from the start of the file, so what is there stays there.
+    // Offsets count from the start of the file, so positions do not move.
     let tail = made.bytes.len() as u32;
     made.bytes.resize(tail as usize + 4096, 0);
     let root_start = made.labels["a"];
@@ -221,7 +221,7 @@ fn finds_the_superblock_behind_room_for_boot_code() {
     super_block[8..12].copy_from_slice(&(FLAGS | CRAMFS_FLAG_SHIFTED_ROOT_OFFSET).to_le_bytes());
     let mut bytes = made.bytes.clone();
     bytes[..SUPER_LEN as usize].fill(0);
-    // It lies in /a's data, which is of no interest here.
+    // It is in /a's data, which is of no interest here.
     bytes[512..512 + SUPER_LEN as usize].copy_from_slice(&super_block);
     let volume = CramfsVolume::open(Arc::new(BytesImage(bytes))).unwrap();
     assert_eq!(volume.geometry.super_block_at, 512);

@@ -4,7 +4,7 @@
 use super::{Made, find, made};
 use crate::disk::*;
 use packfs_core::ErrorKind;
-use packfs_format::Volume;
+use packfs_format::{Directories, Volume};
 use packfs_testkit::assert_refused;
 
 /// Reads an image that has to be refused with an error that says `expected`.

@@ -1,7 +1,6 @@
-//! Chunks of one file: what it says of each stretch of the disk.
+//! Chunks of one file, each describing a range of the disk.
 //!
-//! They have no index, so all of their heads are read. Invariant: a chunk that is handed out lies
-//! within the file.
+//! They have no index, so all headers are read. Invariant: a returned chunk is within the file.
 
 use super::corruption::Corruption;
 use super::disk::*;
@@ -9,39 +8,36 @@ use super::runs::{Holds, Run, push};
 use crate::table::Table;
 use crate::unsupported;
 use packfs_core::{Image, Result, range_at};
+use packfs_format::{read_structure, structure};
 use std::mem::size_of;
 use std::ops::Range;
 use std::sync::Arc;
-use zerocopy::{FromZeros, IntoBytes};
 
-/// Longest block, as libsparse takes.
+/// Longest block that libsparse accepts.
 const BLOCK_LEN_MAX: u32 = 64 << 20;
-/// Most chunks: one for each page of a disk of 8 GiB.
+/// Limit of chunks: one for each page of a disk of 8 GiB.
 const CHUNKS_MAX: u64 = 2 << 20;
 
-/// A file with chunks.
 pub(super) struct Part {
     pub(super) runs: Vec<Run>,
-    /// Places of all but stored blocks.
+    /// Positions of everything except stored blocks.
     pub(super) heads: Vec<Range<u64>>,
     pub(super) disk_len: u64,
     pub(super) block_len: u32,
     pub(super) chunk_count: u32,
-    /// End of the last chunk in the file.
     pub(super) end: u64,
 }
 
 impl Part {
-    /// Reads the heads of all chunks.
+    /// Reads the headers of all chunks.
     ///
     /// Errors: `Corrupt`, `Unsupported` for another version, `Io`.
     pub(super) fn read(image: &Arc<dyn Image>) -> Result<Part> {
         let len = image.len();
-        let mut header = Header::new_zeroed();
         if len < size_of::<Header>() as u64 {
             return Err(Corruption::Short { len }.into());
         }
-        image.read_exact_at(0, header.as_mut_bytes())?;
+        let header: Header = read_structure(&**image, 0)?;
         if header.magic.get() != MAGIC {
             return Err(Corruption::Signature.into());
         }
@@ -53,7 +49,8 @@ impl Part {
         if block_len == 0 || !block_len.is_multiple_of(4) || block_len > BLOCK_LEN_MAX {
             return Err(Corruption::BlockSize { found: block_len }.into());
         }
-        let (header_len, head_len) = (header.header_size.get(), header.chunk_header_size.get());
+        let header_len = header.header_size.get();
+        let head_len = header.chunk_header_size.get();
         for (what, found, min) in
             [("header", header_len, size_of::<Header>()), ("chunk header", head_len, size_of::<Chunk>())]
         {
@@ -85,12 +82,12 @@ impl Part {
             return Err(Corruption::BlockCount { found: total, blocks: reader.block }.into());
         }
         let disk_len = total.saturating_mul(block_len.into());
-        let (runs, heads, end) = (reader.runs, reader.heads, reader.at);
+        let Reader { runs, heads, at: end, .. } = reader;
         Ok(Part { runs, heads, disk_len, block_len, chunk_count: header.chunk_count.get(), end })
     }
 
-    /// Returns the stretch of the disk from the first byte to the last that the file says something
-    /// of; `None` if it leaves all out.
+    /// Returns the range of the disk from the first described byte to the last; `None` if the file
+    /// skips all.
     pub(super) fn said(&self) -> Option<Range<u64>> {
         let is_said = |run: &Run| run.holds != Holds::Skipped;
         let first = self.runs.iter().position(is_said)?;
@@ -100,18 +97,15 @@ impl Part {
     }
 }
 
-/// Reading of chunks, one after the other.
 struct Reader {
-    /// Heads, some of which are mostly read together.
+    /// Cache of headers, which are often read together.
     heads_of: Table,
-    /// Length of the file.
     limit: u64,
     header: Header,
     runs: Vec<Run>,
     heads: Vec<Range<u64>>,
-    /// Offset of the next chunk in the file.
     at: u64,
-    /// First block of the disk that it describes.
+    /// Disk block where the next chunk starts.
     block: u64,
 }
 
@@ -123,7 +117,8 @@ impl Reader {
             return Err(Corruption::ChunkEnd { index, at, len: head_len, limit }.into());
         }
         let chunk: [u8; size_of::<Chunk>()] = self.heads_of.entry(at)?;
-        let chunk: Chunk = zerocopy::transmute!(chunk);
+        let chunk: Chunk =
+            structure(&chunk, 0).ok_or(Corruption::ChunkEnd { index, at, len: head_len, limit })?;
         let (kind, total) = (chunk.kind.get(), u64::from(chunk.total_size.get()));
         let blocks = u64::from(chunk.block_count.get());
         let len = blocks.saturating_mul(self.header.block_size.get().into());

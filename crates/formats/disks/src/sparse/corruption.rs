@@ -1,9 +1,8 @@
-//! Faults of an Android sparse image and their messages: place, value found, values allowed.
+//! Faults of an Android sparse image and their messages: offset, value found, values allowed.
 
 use packfs_format::{TRUNCATED, faults};
 
 faults! {
-    /// Faults of an Android sparse image; `found` is the value that it stores.
     pub(super) enum Corruption in "android-sparse image" {}
 
     Short { len: u64 } = "the file is {len} bytes long, 28 needed for a header" => hint TRUNCATED;

@@ -1,7 +1,7 @@
-//! Android sparse images: chunks that are stored, filled with four bytes, or left out.
+//! Android sparse images: chunks that are stored, filled with four bytes, or skipped.
 //!
-//! Owns the joining of an image that was split: each file says something of one stretch of the
-//! disk, and skips the rest, which would read as zeros.
+//! Owns the joining of a split image: each file describes one range of the disk, and skips the
+//! rest, which would read as zeros.
 
 mod chunks;
 mod corruption;
@@ -21,9 +21,9 @@ use runs::{Holds, Run, each_run, push, put_over};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Bytes that an image may leave out at its start: boot blocks, zeros in most filesystems.
+/// Bytes that an image may skip at its start: boot blocks, zeros in most filesystems.
 const START_MAX: u64 = 64 << 10;
-/// Words in the names of the files of a split image.
+/// Part of the names of the files of a split image.
 const SPLIT_NAME: &str = "sparsechunk";
 
 static MAGICS: [Magic; 1] = [Magic { bytes: &[0x3a, 0xff, 0x26, 0xed, 1, 0], at: 0 }];
@@ -64,22 +64,20 @@ impl Format for AndroidSparse {
     }
 }
 
-/// All chunks of an image.
 struct Chunks {
     runs: Arc<Vec<Run>>,
-    /// The files in a row, and after them all that chunks are filled with.
+    /// The concatenated files, followed by the data of fill chunks.
     data: Option<Arc<Filled>>,
     first: Part,
     disk_len: u64,
     image_len: u64,
-    /// Length of the files in a row.
     files_len: u64,
-    /// Stretches at the borders of files that no file says anything of.
+    /// Ranges at the borders of files that no file describes.
     gaps: Vec<Range<u64>>,
 }
 
 impl Chunks {
-    /// Reads the heads of all chunks of an image, which may be split into several files.
+    /// Reads the headers of all chunks of an image, which may be split into several files.
     ///
     /// Errors: `Corrupt`, `Unsupported` for another version and for a file without those before it,
     /// `Usage` for one of another image, `Io`.
@@ -91,15 +89,17 @@ impl Chunks {
         refuse_part(&image.name(), &first, &gaps)?;
         let (runs, joined) = join(image, others, &first, &parts)?;
         let has_fills = runs.iter().any(|run| matches!(run.holds, Holds::Fill(_)));
-        let (runs, files_len, disk_len) = (Arc::new(runs), joined.len(), first.disk_len);
-        let data = (has_fills || !parts.is_empty())
-            .then(|| Arc::new(Filled { file: joined, runs: Arc::clone(&runs), disk_len }));
+        let runs = Arc::new(runs);
+        let files_len = joined.len();
+        let disk_len = first.disk_len;
+        let is_virtual = has_fills || !parts.is_empty();
+        let data = is_virtual.then(|| Arc::new(Filled { file: joined, runs: Arc::clone(&runs), disk_len }));
         Ok(Chunks { runs, data, first, disk_len, image_len: image.len(), files_len, gaps })
     }
 }
 
-/// Makes the files as long as the longest, and returns the stretches of the disk before, between,
-/// and after what they say something of.
+/// Extends the files to the longest, and returns the ranges of the disk that none of them
+/// describes.
 fn make_equal(first: &mut Part, others: &mut [Part]) -> Vec<Range<u64>> {
     let mut parts: Vec<&mut Part> = std::iter::once(first).chain(others).collect();
     let disk_len = parts.iter().map(|part| part.disk_len).max().unwrap_or(0);
@@ -121,7 +121,7 @@ fn make_equal(first: &mut Part, others: &mut [Part]) -> Vec<Range<u64>> {
     gaps
 }
 
-/// Puts the files of a split image over each other, the first one lowest.
+/// Overlays the files of a split image, the first one lowest.
 fn join(
     image: &Arc<dyn Image>,
     images: &[Arc<dyn Image>],
@@ -146,19 +146,20 @@ fn join(
     Ok((runs, Arc::new(joined)))
 }
 
-/// Refuses a file of a split image without the others.
+/// Errors: a file of a split image without the others.
 fn refuse_part(name: &str, first: &Part, gaps: &[Range<u64>]) -> Result<()> {
     let is_split = |gap: &&Range<u64>| gap.start == 0 && gap.end > START_MAX || name.contains(SPLIT_NAME);
     let Some(gap) = gaps.iter().find(is_split) else { return Ok(()) };
-    let (from, to, all) = (gap.start, gap.end, first.disk_len);
-    let what = format!("one file of a split image: bytes {from} to {to} of {all} lie in others");
+    let Range { start, end } = gap;
+    let all = first.disk_len;
+    let what = format!("one file of a split image: bytes {start} to {end} of {all} are in others");
     let error = Error::unsupported("android-sparse image", what).at(name);
     Err(error
         .hint("--device FILE adds each of the other files, in any order")
         .hint("simg2img FILE... disk.img joins them"))
 }
 
-/// The files, and after them a disk of nothing but what chunks are filled with.
+/// The files, followed by a virtual disk of the data of fill chunks.
 struct Filled {
     file: Arc<dyn Image>,
     runs: Arc<Vec<Run>>,
@@ -166,7 +167,6 @@ struct Filled {
 }
 
 impl Filled {
-    /// Returns the offset of the first byte of that disk.
     fn start(&self) -> u64 {
         self.file.len()
     }
@@ -243,10 +243,12 @@ impl Map for Chunks {
     }
 
     fn check_opened(&self, report: &mut Report<'_>) {
-        for gap in &self.gaps {
-            let (from, to) = (gap.start, gap.end);
-            let what = format!("bytes {from} to {to} of the disk are not stored, and read as zeros");
-            report.warn("disk", format_args!("{what}; --device FILE adds other files of a split image"));
+        for Range { start, end } in &self.gaps {
+            let text = format!(
+                "bytes {start} to {end} of the disk are not stored, and read as zeros; --device FILE adds \
+                 other files of a split image"
+            );
+            report.warn("disk", text);
         }
     }
 

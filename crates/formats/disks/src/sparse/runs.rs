@@ -1,28 +1,27 @@
-//! Stretches of the disk, and what they hold.
+//! Ranges of the disk and their contents.
 
 use packfs_core::Result;
 use std::ops::Range;
 
-/// Contents of a stretch of the disk.
+/// Contents of a range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Holds {
     Stored(u64),
     Fill([u8; 4]),
     Zeros,
-    /// Nothing: zeros, unless another file of a split image has it.
+    /// Zeros, unless another file of a split image contains it.
     Skipped,
 }
 
-/// Chunks that hold the same, one after the other.
+/// Adjacent chunks with the same contents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Run {
-    /// Its end on the disk.
     pub(super) end: u64,
     pub(super) holds: Holds,
 }
 
 impl Holds {
-    /// Returns the same from so many bytes on.
+    /// Returns the contents after `len` bytes.
     fn after(self, len: u64) -> Holds {
         match self {
             Holds::Stored(at) => Holds::Stored(at.saturating_add(len)),
@@ -31,7 +30,7 @@ impl Holds {
     }
 }
 
-/// Adds a stretch of the disk. Those that are stored have a head between them.
+/// Appends a range. Stored ones are separated by a header.
 pub(super) fn push(runs: &mut Vec<Run>, end: u64, holds: Holds) {
     match runs.last_mut() {
         Some(last) if last.holds == holds && !matches!(holds, Holds::Stored(_)) => last.end = end,
@@ -39,8 +38,8 @@ pub(super) fn push(runs: &mut Vec<Run>, end: u64, holds: Holds) {
     }
 }
 
-/// Puts the stretches of a file, whose stored bytes have moved by `base`, over others, up to the
-/// same end. What it skips stays as it was.
+/// Overlays the ranges of a file, whose stored bytes have moved by `base`, up to the same end.
+/// Skipped ranges remain as they were.
 pub(super) fn put_over(below: &[Run], over: &[Run], base: u64) -> Vec<Run> {
     let (mut joined, mut at) = (Vec::new(), 0_u64);
     let (mut lower, mut upper) = (below.iter().peekable(), over.iter().peekable());
@@ -63,7 +62,6 @@ pub(super) fn put_over(below: &[Run], over: &[Run], base: u64) -> Vec<Run> {
     joined
 }
 
-/// Calls `visit` for the runs in a range of the disk.
 pub(super) fn each_run(
     runs: &[Run],
     range: Range<u64>,

@@ -6,10 +6,9 @@ mod vhd;
 mod vhdx;
 mod vmdk;
 
-use packfs_codec::Decoders;
 use packfs_core::{ErrorKind, Image, MemoryImage, Result};
-use packfs_format::{Extent, ExtentFrom, Finding, Format, InodeId, InodeKind, Severity, Volume};
-use packfs_testkit::{assert_refused, read_all};
+use packfs_format::{Finding, Format, InodeId, Severity, Volume};
+use packfs_testkit::{assert_refused, read_all, read_range};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
@@ -20,33 +19,14 @@ fn open(format: &dyn Format, bytes: &[u8]) -> Result<Box<dyn Volume>> {
     format.open(Arc::new(MemoryImage::new("test", bytes.to_vec())))
 }
 
+/// All of the disk of a volume that these bytes were opened as.
+fn disk_of(volume: &dyn Volume, bytes: &[u8]) -> Vec<u8> {
+    read_range(volume, &MemoryImage::new("test", bytes.to_vec()), DISK, 0..u64::MAX).unwrap()
+}
+
 /// All of the disk.
 fn disk(format: &dyn Format, bytes: &[u8]) -> Vec<u8> {
-    let volume = open(format, bytes).unwrap_or_else(|error| panic!("{error}"));
-    let file: Arc<dyn Image> = Arc::new(MemoryImage::new("test", bytes.to_vec()));
-    let image = volume.data_image().unwrap_or(file);
-    let InodeKind::File { len } = volume.inode(DISK).unwrap().kind else { panic!("no disk") };
-    let (mut disk, mut decoders) = (Vec::new(), Decoders::new());
-    let visit = &mut |extent: Extent| {
-        assert_eq!(extent.offset, disk.len() as u64, "extents leave no gap");
-        let mut part = vec![0; extent.len as usize];
-        match extent.from {
-            ExtentFrom::Hole => {}
-            ExtentFrom::Stored(at) => image.read_exact_at(at, &mut part).unwrap(),
-            ExtentFrom::Block { block, start } => {
-                let mut stored = vec![0; block.stored_len as usize];
-                image.read_exact_at(block.offset, &mut stored).unwrap();
-                let mut decoded = vec![0; block.decoded_len as usize];
-                let algorithm = block.algorithm.unwrap();
-                decoders.decompress_block(algorithm, &block, &stored, &mut decoded).unwrap();
-                part.copy_from_slice(&decoded[start as usize..][..extent.len as usize]);
-            }
-        }
-        disk.extend(part);
-        ControlFlow::Continue(())
-    };
-    volume.extents(DISK, 0..len, visit).unwrap_or_else(|error| panic!("{error}"));
-    disk
+    disk_of(&*open(format, bytes).unwrap_or_else(|error| panic!("{error}")), bytes)
 }
 
 fn findings(format: &dyn Format, bytes: &[u8]) -> Vec<Finding> {
@@ -80,7 +60,7 @@ fn refused(format: &dyn Format, bytes: &[u8], kind: ErrorKind, expected: &str) {
     assert_refused(open(format, bytes).and_then(|volume| read_all(&*volume, 10)), kind, expected);
 }
 
-/// Rows of a damaged image: offset, bytes there, what is said.
+/// Rows of a damaged image: offset, bytes there, message.
 #[track_caller]
 fn rejects(format: &dyn Format, image: &[u8], rows: &[(usize, &[u8], &str)]) {
     for (at, bytes, expected) in rows {
@@ -90,8 +70,16 @@ fn rejects(format: &dyn Format, image: &[u8], rows: &[(usize, &[u8], &str)]) {
 
 /// Any byte may be anything, and the image may end anywhere. Nothing panics.
 fn survives(format: &dyn Format, image: &[u8], ats: impl Iterator<Item = usize>) {
+    survives_as(&|bytes| open(format, bytes), image, ats);
+}
+
+/// Opens the bytes of an image.
+type Opener<'a> = dyn Fn(&[u8]) -> Result<Box<dyn Volume>> + 'a;
+
+/// The same of an image that is opened so.
+fn survives_as(open: &Opener<'_>, image: &[u8], ats: impl Iterator<Item = usize>) {
     let read = |bytes: &[u8]| {
-        let Ok(volume) = open(format, bytes) else { return };
+        let Ok(volume) = open(bytes) else { return };
         let _ = read_all(&*volume, 10);
         let _ = (volume.facts(), volume.image_len());
         volume.check(&mut |_| {}).unwrap_or_else(|error| assert_ne!(error.kind(), ErrorKind::Io));

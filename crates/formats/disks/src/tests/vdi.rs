@@ -70,7 +70,7 @@ fn blocks_in_one_place_or_over_the_map_are_findings() {
 
 #[test]
 fn a_map_that_names_one_block_again_and_again_takes_no_memory() {
-    // 4,194,304 blocks at the first place, in a map that the file has as a hole.
+    // 4,194,304 blocks at the first address, in a map that the file has as a hole.
     let file = tempfile::tempfile().unwrap();
     let rows = 4_u32 << 20;
     let mut head = made()[..512].to_vec();
@@ -80,8 +80,8 @@ fn a_map_that_names_one_block_again_and_again_takes_no_memory() {
     file.set_len(u64::from(rows) * 4 + 4096).unwrap();
     let image = packfs_core::FileImage::of(file, std::path::Path::new("test")).unwrap();
     let volume = Vdi.open(Arc::new(image)).unwrap();
-    assert_refused(volume.space(), ErrorKind::Corrupt, "many are in one place");
+    assert_refused(volume.space(), ErrorKind::Corrupt, "many overlap");
     let mut findings = Vec::new();
     volume.check(&mut |finding| findings.push(finding)).unwrap();
-    assert!(findings.iter().any(|it| it.fault.contains("many are in one place")), "{findings:?}");
+    assert!(findings.iter().any(|it| it.fault.contains("many overlap")), "{findings:?}");
 }

@@ -119,7 +119,7 @@ fn grains_beyond_the_file_are_lost_alone() {
     let made = made();
     let cut = &made[..made.len() - 1];
     let volume = open(&Vmdk, cut).unwrap();
-    let visit = &mut |_: Extent| ControlFlow::Continue(());
+    let visit = &mut |_: packfs_format::Extent| ControlFlow::Continue(());
     volume.extents(DISK, GRAIN as u64..u64::MAX, visit).unwrap();
     assert_refused(volume.extents(DISK, 0..10, visit), ErrorKind::Corrupt, "grain 0: 4096 bytes at 0x1800");
 }

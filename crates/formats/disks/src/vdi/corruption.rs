@@ -1,9 +1,8 @@
-//! Faults of a VDI image and their messages: place, value found, values allowed.
+//! Faults of a VDI image and their messages: offset, value found, values allowed.
 
 use packfs_format::{TRUNCATED, faults};
 
 faults! {
-    /// Faults of a VDI image; `found` is the value that it stores.
     pub(super) enum Corruption in "vdi image" {}
 
     Short { len: u64 } = "the file is {len} bytes long, 456 needed for a header" => hint TRUNCATED;

@@ -10,11 +10,12 @@ use corruption::Corruption;
 use disk::*;
 use packfs_core::{Image, Result, len_of, range_at};
 use packfs_format::check::Report;
-use packfs_format::{FactValue, Facts, Format, FormatInfo, Magic, PackFormat, PackSettings, Volume};
+use packfs_format::{
+    FactValue, Facts, Format, FormatInfo, Magic, PackFormat, PackSettings, Volume, read_structure,
+};
 use std::mem::size_of;
 use std::ops::Range;
 use std::sync::Arc;
-use zerocopy::{FromZeros, IntoBytes};
 
 static MAGICS: [Magic; 1] = [Magic { bytes: &SIGNATURE, at: 64 }];
 
@@ -30,11 +31,6 @@ impl Format for Vdi {
         &INFO
     }
 
-    fn probe(&self, image: &dyn Image) -> Result<bool> {
-        let mut signature = [0; 4];
-        Ok(image.read_at(64, &mut signature)? == signature.len() && signature == SIGNATURE)
-    }
-
     fn open(&self, image: Arc<dyn Image>) -> Result<Box<dyn Volume>> {
         let name = image.name();
         let map = Blocks::read(&image).map_err(|error| error.at(name))?;
@@ -46,7 +42,6 @@ impl Format for Vdi {
     }
 }
 
-/// The map of an image.
 struct Blocks {
     table: Table,
     map: Range<u64>,
@@ -55,21 +50,20 @@ struct Blocks {
     kind: u32,
     disk_len: u64,
     image_len: u64,
-    /// Blocks that are stored, as the header says.
+    /// Number of stored blocks in the header.
     stored: u64,
 }
 
 impl Blocks {
     /// Reads and checks the header.
     ///
-    /// Errors: `Corrupt`, `Unsupported` for disks that need others, `Io`.
+    /// Errors: `Corrupt`, `Unsupported` for differencing disks, `Io`.
     fn read(image: &Arc<dyn Image>) -> Result<Blocks> {
         let len = image.len();
-        let mut header = Header::new_zeroed();
         if len < size_of::<Header>() as u64 {
             return Err(Corruption::Short { len }.into());
         }
-        image.read_exact_at(0, header.as_mut_bytes())?;
+        let header: Header = read_structure(&**image, 0)?;
         if header.signature != SIGNATURE {
             return Err(Corruption::Signature.into());
         }
@@ -92,7 +86,8 @@ impl Blocks {
         if extra != 0 {
             return Err(unsupported("vdi image", format!("{extra} bytes before each block")));
         }
-        let (disk_len, rows) = (header.disk_size.get(), u64::from(header.blocks_in_image.get()));
+        let disk_len = header.disk_size.get();
+        let rows = u64::from(header.blocks_in_image.get());
         let room = rows.saturating_mul(found.into());
         if disk_len > room {
             return Err(Corruption::DiskLength { found: disk_len, room }.into());
@@ -101,7 +96,8 @@ impl Blocks {
         if map.end > len {
             return Err(Corruption::MapEnd { at: map.start, rows, limit: len }.into());
         }
-        let (table, data_at) = (Table::new(Arc::clone(image)), header.offset_data.get().into());
+        let table = Table::new(Arc::clone(image));
+        let data_at = header.offset_data.get().into();
         let stored = header.blocks_allocated.get().into();
         Ok(Blocks { table, map, data_at, block_len: found, kind, disk_len, image_len: len, stored })
     }
@@ -116,11 +112,12 @@ impl Blocks {
         let Some(number) = self.number(block)? else { return Ok(Place::Hole) };
         let len = u64::from(self.block_len);
         let at = self.data_at.saturating_add(u64::from(number).saturating_mul(len));
-        // The last block of the disk need not be there to its end.
+        // The last block of the disk may be truncated.
         let needed = len.min(self.disk_len.saturating_sub(block.saturating_mul(len)));
-        Ok(match range_at(at, needed).end > self.image_len {
-            true => Place::Fault(Corruption::BlockPlace { block, at, limit: self.image_len }.into()),
-            false => Place::Stored(at),
+        Ok(if range_at(at, needed).end > self.image_len {
+            Place::Fault(Corruption::BlockPlace { block, at, limit: self.image_len }.into())
+        } else {
+            Place::Stored(at)
         })
     }
 }

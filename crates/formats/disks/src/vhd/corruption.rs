@@ -1,15 +1,14 @@
-//! Faults of a VHD image and their messages: place, value found, values allowed.
+//! Faults of a VHD image and their messages: offset, value found, values allowed.
 
 use packfs_format::{TRUNCATED, faults};
 
 faults! {
-    /// Faults of a VHD image; `found` is the value that it stores.
     pub(super) enum Corruption in "vhd image" {}
 
     Signature = "no footer with \"conectix\" at the end or at 0x0" => hint TRUNCATED;
     FooterChecksum { found: u32, computed: u32 } =
         "footer: checksum {found:#010x}, but it is {computed:#010x}, and there is no sound copy";
-    DiskType { found: u32 } = "footer: type {found}, 2 (fixed), 3 (dynamic), and 4 allowed";
+    DiskType { found: u32 } = "footer: type {found}, 2 (fixed), 3 (dynamic), and 4 (differencing) allowed";
     DiskLength { found: u64, room: u64 } = "footer: a disk of {found} bytes, but there is room for {room}"
         => hint TRUNCATED;
     HeaderPlace { at: u64, limit: u64 } =

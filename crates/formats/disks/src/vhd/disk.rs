@@ -1,52 +1,33 @@
 //! Raw structures of VHD, big-endian. Source: Microsoft's Virtual Hard Disk Image Format
 //! Specification of 2006.
 
-use std::mem::size_of;
+use packfs_format::disk;
 use std::ops::Range;
-use zerocopy::big_endian::{U32, U64};
-use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
+use zerocopy::big_endian::{U16, U32, U64};
 
 pub(super) const COOKIE: [u8; 8] = *b"conectix";
 pub(super) const DYNAMIC_COOKIE: [u8; 8] = *b"cxsparse";
 
-/// At the end of the file; a copy is at the start of dynamic disks.
-#[derive(Clone, Copy, Debug, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
-#[repr(C)]
-pub(super) struct Footer {
-    pub(super) cookie: [u8; 8],
-    pub(super) features: U32,
-    pub(super) version: U32,
-    pub(super) data_offset: U64,
-    pub(super) made_at: U32,
-    pub(super) creator: [u8; 12],
-    pub(super) original_size: U64,
-    pub(super) current_size: U64,
-    pub(super) geometry: U32,
-    pub(super) disk_type: U32,
-    pub(super) checksum: U32,
-    pub(super) uuid: [u8; 16],
-    pub(super) saved_state: u8,
-    pub(super) reserved: [u8; 427],
+disk! {
+    /// Footer at the end of the file; dynamic disks start with a copy.
+    struct Footer (512) {
+        cookie: [u8; 8], features: U32, version: U32, data_offset: U64, made_at: U32,
+        creator: [u8; 12], original_size: U64, current_size: U64, geometry: U32, disk_type: U32,
+        checksum: U32, uuid: [u8; 16], saved_state: u8, reserved: [u8; 427],
+    }
+
+    /// Header at the data offset of the footer.
+    struct DynamicHeader (1024) {
+        cookie: [u8; 8], data_offset: U64, table_offset: U64, version: U32, max_table_entries: U32,
+        block_size: U32, checksum: U32, parent_unique_id: [u8; 16], parent_time_stamp: U32,
+        reserved: U32,
+        /// UTF-16, up to the first zero.
+        parent_unicode_name: [U16; 256],
+        parent_locators: [u8; 192], reserved2: [u8; 256],
+    }
 }
 
-/// At the data offset of the footer.
-#[derive(Clone, Copy, Debug, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
-#[repr(C)]
-pub(super) struct DynamicHeader {
-    pub(super) cookie: [u8; 8],
-    pub(super) data_offset: U64,
-    pub(super) table_offset: U64,
-    pub(super) version: U32,
-    pub(super) max_table_entries: U32,
-    pub(super) block_size: U32,
-    pub(super) checksum: U32,
-    pub(super) parent: [u8; 984],
-}
-
-const _: () = assert!(size_of::<Footer>() == 512);
-const _: () = assert!(size_of::<DynamicHeader>() == 1024);
-
-/// Places of the checksums in their structures.
+/// Positions of the checksums in their structures.
 pub(super) const FOOTER_CHECKSUM: Range<usize> = 64..68;
 pub(super) const HEADER_CHECKSUM: Range<usize> = 36..40;
 

@@ -1,9 +1,8 @@
-//! Faults of a VHDX image and their messages: place, value found, values allowed.
+//! Faults of a VHDX image and their messages: offset, value found, values allowed.
 
 use packfs_format::{TRUNCATED, faults};
 
 faults! {
-    /// Faults of a VHDX image; `found` is the value that it stores.
     pub(super) enum Corruption in "vhdx image" {}
 
     Signature = "no \"vhdxfile\" at 0x0";

@@ -1,114 +1,55 @@
 //! Raw structures of VHDX, little-endian. Source: Microsoft's [MS-VHDX].
 
 use crate::guid::guid;
-use std::mem::size_of;
+use packfs_format::disk;
 use zerocopy::little_endian::{U16, U32, U64};
-use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 pub(super) const SIGNATURE: [u8; 8] = *b"vhdxfile";
 
-/// Offsets of the two headers and of the two tables of regions.
+/// Offsets of the two headers and of the two region tables.
 pub(super) const HEADERS: [u64; 2] = [64 << 10, 128 << 10];
 pub(super) const REGION_TABLES: [u64; 2] = [192 << 10, 256 << 10];
-/// Length of either, and of the table of metadata.
+/// Length of a header, and of the metadata table.
 pub(super) const HEADER_LEN: usize = 4 << 10;
 pub(super) const TABLE_LEN: usize = 64 << 10;
-/// Place of the checksum in headers, tables of regions, and entries of the log.
+/// Position of the checksum in headers, region tables, and log entries.
 pub(super) const CHECKSUM: std::ops::Range<usize> = 4..8;
 
-/// A header; zeros fill it up to 4 KiB.
-#[derive(Clone, Copy, Debug, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
-#[repr(C)]
-pub(super) struct Header {
-    pub(super) signature: [u8; 4],
-    pub(super) checksum: U32,
-    pub(super) sequence: U64,
-    pub(super) file_guid: [u8; 16],
-    pub(super) data_guid: [u8; 16],
-    pub(super) log_guid: [u8; 16],
-    pub(super) log_version: U16,
-    pub(super) version: U16,
-    pub(super) log_len: U32,
-    pub(super) log_at: U64,
-}
+disk! {
+    /// Header; zeros pad it to 4 KiB.
+    struct Header (80) {
+        signature: [u8; 4], checksum: U32, sequence: U64, file_guid: [u8; 16], data_guid: [u8; 16],
+        log_guid: [u8; 16], log_version: U16, version: U16, log_len: U32, log_at: U64,
+    }
 
-/// At the start of a table of regions.
-#[derive(Clone, Copy, Debug, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
-#[repr(C)]
-pub(super) struct RegionTable {
-    pub(super) signature: [u8; 4],
-    pub(super) checksum: U32,
-    pub(super) count: U32,
-    pub(super) reserved: U32,
-}
+    /// Header of a region table.
+    struct RegionTable (16) { signature: [u8; 4], checksum: U32, count: U32, reserved: U32 }
 
-/// A row of it.
-#[derive(Clone, Copy, Debug, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
-#[repr(C)]
-pub(super) struct Region {
-    pub(super) guid: [u8; 16],
-    pub(super) at: U64,
-    pub(super) len: U32,
-    pub(super) required: U32,
-}
+    /// Row of a region table.
+    struct Region (32) { guid: [u8; 16], at: U64, len: U32, required: U32 }
 
-/// At the start of the table of metadata.
-#[derive(Clone, Copy, Debug, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
-#[repr(C)]
-pub(super) struct MetadataTable {
-    pub(super) signature: [u8; 8],
-    pub(super) reserved: U16,
-    pub(super) count: U16,
-    pub(super) reserved2: [U32; 5],
-}
+    /// Header of the metadata table.
+    struct MetadataTable (32) { signature: [u8; 8], reserved: U16, count: U16, reserved2: [U32; 5] }
 
-/// A row of it; its offset counts from the start of the region.
-#[derive(Clone, Copy, Debug, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
-#[repr(C)]
-pub(super) struct Item {
-    pub(super) guid: [u8; 16],
-    pub(super) at: U32,
-    pub(super) len: U32,
-    pub(super) flags: U32,
-    pub(super) reserved: U32,
-}
+    /// Row of the metadata table; its offset is relative to the region.
+    struct Item (32) { guid: [u8; 16], at: U32, len: U32, flags: U32, reserved: U32 }
 
-/// At the start of an entry of the log.
-#[derive(Clone, Copy, Debug, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
-#[repr(C)]
-pub(super) struct LogEntry {
-    pub(super) signature: [u8; 4],
-    pub(super) checksum: U32,
-    pub(super) len: U32,
-    pub(super) tail: U32,
-    pub(super) sequence: U64,
-    pub(super) count: U32,
-    pub(super) reserved: U32,
-    pub(super) log_guid: [u8; 16],
-    pub(super) flushed_len: U64,
-    pub(super) last_len: U64,
-}
+    /// Header of a log entry.
+    struct LogEntry (64) {
+        signature: [u8; 4], checksum: U32, len: U32, tail: U32, sequence: U64, count: U32,
+        reserved: U32, log_guid: [u8; 16], flushed_len: U64, last_len: U64,
+    }
 
-/// A change: a sector of data, or zeros.
-#[derive(Clone, Copy, Debug, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
-#[repr(C)]
-pub(super) struct LogChange {
-    pub(super) signature: [u8; 4],
-    /// Last four bytes of a sector.
-    pub(super) trailing: [u8; 4],
-    /// First eight bytes of a sector, or the number of zeros.
-    pub(super) leading: U64,
-    pub(super) at: U64,
-    pub(super) sequence: U64,
+    /// A change: a sector of data, or zeros.
+    struct LogChange (32) {
+        signature: [u8; 4],
+        /// Last four bytes of a sector.
+        trailing: [u8; 4],
+        /// First eight bytes of a sector, or the number of zeros.
+        leading: U64,
+        at: U64, sequence: U64,
+    }
 }
-
-const _: () = assert!(size_of::<Header>() == 80);
-const _: () = assert!(size_of::<RegionTable>() == 16);
-const _: () = assert!(size_of::<Region>() == 32);
-const _: () = assert!(size_of::<MetadataTable>() == 32);
-const _: () = assert!(size_of::<Item>() == 32);
-const _: () = assert!(size_of::<LogEntry>() == 64);
-const _: () = assert!(size_of::<LogChange>() == 32);
 
 pub(super) const LOG_SECTOR: usize = 4096;
 
@@ -129,12 +70,12 @@ pub(super) const ITEM_PAGE_83: [u8; 16] =
 pub(super) const ITEM_PARENT: [u8; 16] =
     guid(0xa8d3_5f2d, 0xb30b, 0x454d, [0xab, 0xf7, 0xd3, 0xd8, 0x48, 0x34, 0xab, 0x0c]);
 
-/// Flag of the file's parameters: the disk is the difference to another.
+/// Flag of the file parameters: differencing disk.
 pub(super) const HAS_PARENT: u32 = 2;
-/// Flag of an item that readers have to know.
+/// Flag of an item that readers must support.
 pub(super) const ITEM_REQUIRED: u32 = 4;
 
-/// Bits of an entry of the table of blocks.
+/// Bits of an entry of the block table.
 pub(super) const STATE_MASK: u64 = 7;
 pub(super) const OFFSET_MASK: u64 = !0xf_ffff;
 pub(super) const BLOCK_NOT_PRESENT: u64 = 0;

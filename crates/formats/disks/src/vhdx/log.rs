@@ -1,46 +1,49 @@
-//! The log: changes of metadata that were not yet made when an image was last written.
+//! The log: changes of metadata that were not applied when the image was last written.
 //!
-//! Owns the search for the entries that count, and their replay in memory. Work is bounded by the
-//! length of the log in the file.
+//! Owns the search for valid entries, and their replay in memory. Work is bounded by the length of
+//! the log in the file.
 
 use super::corruption::Corruption;
 use super::disk::*;
 use super::{refused, regions};
 use packfs_core::{Image, OverlayImage, Result, range_at, u32_of, usize_of};
+use packfs_format::{structure, structures};
 use std::collections::BTreeMap;
 use std::mem::size_of;
 use std::sync::Arc;
-use zerocopy::FromBytes;
 
 const SECTOR: u64 = LOG_SECTOR as u64;
 const MIB: u64 = 1 << 20;
-/// Longest entry that is looked at: as long as all that QEMU and Hyper-V write.
+/// Longest entry, which includes all of QEMU and Hyper-V.
 const ENTRY_LEN_MAX: u64 = 16 << 20;
-/// Bytes of which checksums are computed, in lengths of the log.
+/// Limit of the bytes whose checksums are computed, in lengths of the log.
 const READS_MAX: u64 = 4;
-/// Newest entries that are tried.
+/// Limit of the newest entries that are tried.
 const HEADS_MAX: usize = 16;
-/// Longest log: QEMU and Hyper-V make logs of 1 MiB.
+/// Longest log: QEMU and Hyper-V create logs of 1 MiB.
 const LOG_LEN_MAX: u64 = 256 << 20;
-/// Most sectors of data in a log: 64 MiB.
+/// Limit of data sectors in a log: 64 MiB.
 const SECTORS_MAX: u64 = 16 << 10;
-/// Most blocks of zeros in a log: 4 GiB.
+/// Limit of zero blocks in a log: 4 GiB.
 const ZEROS_MAX: u64 = 1 << 20;
 
-/// An entry with a sound checksum.
+/// An entry with a valid checksum.
 struct Entry {
     head: LogEntry,
     bytes: Vec<u8>,
 }
 
-/// The image with the changes in its log, and their number; `None` if the log is not in use.
+/// Returns the image with the changes in its log, and their number; `None` if the log is not in
+/// use.
 ///
 /// Errors: `Corrupt` if the log cannot be replayed, `Unsupported` if it is too long, `Io`.
 pub(super) fn replayed(file: &Arc<dyn Image>, header: &Header) -> Result<(Arc<dyn Image>, Option<u64>)> {
     if header.log_guid == [0; 16] {
         return Ok((Arc::clone(file), None));
     }
-    let (at, len, limit) = (header.log_at.get(), u64::from(header.log_len.get()), file.len());
+    let at = header.log_at.get();
+    let len = u64::from(header.log_len.get());
+    let limit = file.len();
     if header.log_version.get() != 0 {
         return Err(refused(format!("version {} of the log, 0 is supported", header.log_version.get())));
     }
@@ -79,18 +82,17 @@ struct Log<'a> {
 }
 
 impl Log<'_> {
-    /// Reads from an offset in the log, which goes on at its start after its end.
+    /// Reads from an offset in the log; wraps around at its end.
     fn read(&self, offset: u64, buf: &mut [u8]) -> Result<()> {
         let (first, second) = buf.split_at_mut(buf.len().min(usize_of(self.len.saturating_sub(offset))));
         self.image.read_exact_at(self.at.saturating_add(offset), first)?;
         self.image.read_exact_at(self.at, second)
     }
 
-    /// The head of an entry; `None` if none is there.
     fn head(&self, offset: u64) -> Result<Option<LogEntry>> {
         let mut bytes = [0; size_of::<LogEntry>()];
         self.read(offset, &mut bytes)?;
-        let Ok(head) = LogEntry::read_from_bytes(&bytes) else { return Ok(None) };
+        let Some(head) = structure::<LogEntry>(&bytes, 0) else { return Ok(None) };
         let len = u64::from(head.len.get());
         let is_one = head.signature == *b"loge"
             && head.log_guid == self.guid
@@ -107,7 +109,7 @@ impl Log<'_> {
         Ok(regions::is_sound(&bytes).then_some(Entry { head, bytes }))
     }
 
-    /// The heads of all sound entries, by their offsets.
+    /// Returns the headers of all valid entries, by offset.
     fn places(&self) -> Result<BTreeMap<u64, LogEntry>> {
         let mut places = BTreeMap::new();
         let (mut offset, mut read) = (0, 0_u64);
@@ -125,7 +127,7 @@ impl Log<'_> {
         Ok(places)
     }
 
-    /// The newest sequence of entries: from the one that its last entry names as the first.
+    /// Returns the newest sequence of entries, starting with the tail of its last entry.
     fn newest(&self, places: &BTreeMap<u64, LogEntry>) -> Option<Vec<u64>> {
         let mut heads: Vec<_> = places.iter().collect();
         heads.sort_by_key(|(_, head)| std::cmp::Reverse(head.sequence.get()));
@@ -135,7 +137,7 @@ impl Log<'_> {
     fn sequence(&self, places: &BTreeMap<u64, LogEntry>, end: u64, last: &LogEntry) -> Option<Vec<u64>> {
         let mut sequence = Vec::new();
         let mut offset = u64::from(last.tail.get());
-        // No entry comes twice.
+        // No entry occurs twice.
         for _ in 0..places.len() {
             let head = places.get(&offset)?;
             let before = sequence.last().and_then(|before| places.get(before));
@@ -154,9 +156,7 @@ impl Log<'_> {
     }
 }
 
-/// Changes of the entries that were applied.
 struct Replay {
-    /// Offset of the log, for messages.
     at: u64,
     changes: OverlayImage,
     count: u64,
@@ -167,7 +167,6 @@ struct Replay {
 }
 
 impl Replay {
-    /// Applies the changes of one entry.
     fn apply(&mut self, entry: &Entry, limit: u64) -> Result<()> {
         let found = entry.head.flushed_len.get();
         if found > limit {
@@ -179,8 +178,7 @@ impl Replay {
         let heads = entry.bytes.get(size_of::<LogEntry>()..head_len).unwrap_or_default();
         let data_at = head_len.next_multiple_of(LOG_SECTOR);
         let mut sectors = entry.bytes.get(data_at..).unwrap_or_default().chunks_exact(LOG_SECTOR);
-        for raw in heads.chunks_exact(size_of::<LogChange>()) {
-            let Ok(change) = LogChange::read_from_bytes(raw) else { continue };
+        for change in structures::<LogChange>(heads) {
             let found = change.at.get();
             if !found.is_multiple_of(SECTOR) {
                 return Err(Corruption::LogChange { at: self.at, found }.into());
@@ -214,7 +212,7 @@ impl Replay {
     }
 }
 
-/// A sector, whose first and last bytes lie in the head of its change.
+/// Restores a sector, whose first and last bytes are in the header of its change.
 fn restored(change: &LogChange, sector: &[u8]) -> Box<[u8]> {
     let mut bytes = sector.to_vec();
     let end = bytes.len().saturating_sub(change.trailing.len());

@@ -1,5 +1,5 @@
-//! VHDX, the disks of Hyper-V: a table of blocks, found through tables of regions and of metadata,
-//! all with two copies or a checksum.
+//! VHDX, the disks of Hyper-V: a block table, located through region and metadata tables, all with
+//! two copies or a checksum.
 //!
 //! Changes in the log of an image that was not closed are applied in memory before anything else is
 //! read; the file is not written.
@@ -22,23 +22,18 @@ use regions::Regions;
 use std::ops::Range;
 use std::sync::Arc;
 
-static MAGICS: [Magic; 1] = [Magic { bytes: &SIGNATURE, at: 0 }];
+const MAGIC: Magic = Magic { bytes: &SIGNATURE, at: 0 };
 
 /// Disks of Hyper-V.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Vhdx;
 
 static INFO: FormatInfo =
-    FormatInfo { name: "vhdx", extensions: &["vhdx"], magics: &MAGICS, ..FormatInfo::EMPTY };
+    FormatInfo { name: "vhdx", extensions: &["vhdx"], magics: &[MAGIC], ..FormatInfo::EMPTY };
 
 impl Format for Vhdx {
     fn info(&self) -> &'static FormatInfo {
         &INFO
-    }
-
-    fn probe(&self, image: &dyn Image) -> Result<bool> {
-        let mut signature = [0; SIGNATURE.len()];
-        Ok(image.read_at(0, &mut signature)? == signature.len() && signature == SIGNATURE)
     }
 
     fn open(&self, image: Arc<dyn Image>) -> Result<Box<dyn Volume>> {
@@ -52,7 +47,6 @@ impl Format for Vhdx {
     }
 }
 
-/// The map of an image.
 struct Blocks {
     /// The file with the changes of its log.
     image: Arc<dyn Image>,
@@ -65,7 +59,7 @@ struct Blocks {
 impl Blocks {
     /// Reads headers, log, regions, and metadata.
     ///
-    /// Errors: `Corrupt`, `Unsupported` for differences to another disk, `Io`.
+    /// Errors: `Corrupt`, `Unsupported` for differencing disks, `Io`.
     fn read(file: &Arc<dyn Image>) -> Result<Blocks> {
         let (header, header_range) = regions::header(&**file)?;
         let (image, replayed) = log::replayed(file, &header)?;
@@ -76,7 +70,8 @@ impl Blocks {
 
     fn place(&self, block: u64) -> Result<Place> {
         let Regions { block_len, disk_len, ref bat, .. } = self.regions;
-        // A bitmap of sectors, which only differences use, follows each of these groups.
+        // Each of these groups is followed by a bitmap of sectors, which only differencing disks
+        // use.
         let bitmaps = block.checked_div(self.regions.blocks_per_bitmap()).unwrap_or(0);
         let row = block.saturating_add(bitmaps);
         let entry = u64::from_le_bytes(self.table.entry(bat.start.saturating_add(row.saturating_mul(8)))?);
@@ -93,9 +88,10 @@ impl Blocks {
         }
         let needed = block_len.min(disk_len.saturating_sub(block.saturating_mul(block_len)));
         let limit = self.image.len();
-        Ok(match at == 0 || range_at(at, needed).end > limit {
-            true => Place::Fault(Corruption::BlockPlace { block, at, limit }.into()),
-            false => Place::Stored(at),
+        Ok(if at == 0 || range_at(at, needed).end > limit {
+            Place::Fault(Corruption::BlockPlace { block, at, limit }.into())
+        } else {
+            Place::Stored(at)
         })
     }
 }
@@ -153,7 +149,6 @@ impl Map for Blocks {
     }
 }
 
-/// Refuses what is not supported.
 fn refused(what: impl std::fmt::Display) -> packfs_core::Error {
     unsupported("vhdx image", what)
 }

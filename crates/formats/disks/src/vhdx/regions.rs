@@ -1,15 +1,12 @@
-//! Headers, regions, and metadata: where the table of blocks is, and how long blocks are.
+//! Headers, regions, and metadata: position of the block table, and length of blocks.
 
 use super::corruption::Corruption;
 use super::disk::*;
 use super::refused;
 use packfs_core::{Image, Result, len_of, range_at, usize_of};
-use packfs_format::crc32c;
-use std::mem::size_of;
+use packfs_format::{crc32c, split_structure, structure, structures};
 use std::ops::Range;
-use zerocopy::FromBytes;
 
-/// Most rows of either table.
 const ROWS_MAX: u16 = 2047;
 /// Longest disk of the specification: 64 TiB.
 const DISK_LEN_MAX: u64 = 64 << 40;
@@ -24,30 +21,28 @@ pub(super) fn summed(image: &dyn Image, at: u64, len: usize, signature: [u8; 4])
     Ok(Some(bytes).filter(|bytes| bytes.starts_with(&signature) && is_sound(bytes)))
 }
 
-/// True if the checksum of a structure is right.
 pub(super) fn is_sound(bytes: &[u8]) -> bool {
     let (Some((head, rest)), Some(field)) = (bytes.split_at_checked(CHECKSUM.end), bytes.get(CHECKSUM))
     else {
         return false;
     };
     let found = u32::from_le_bytes(<[u8; 4]>::try_from(field).unwrap_or_default());
-    // The field counts as zeros.
+    // With zeros in its own field.
     let sum = crc32c(!0, head.get(..CHECKSUM.start).unwrap_or_default());
     found == !crc32c(crc32c(sum, &[0; 4]), rest)
 }
 
-/// The newer of the sound headers, and its place.
+/// Returns the newer of the valid headers, and its position.
 ///
-/// Errors: `Corrupt` if there is none, `Io`.
+/// Errors: `Corrupt` if none is valid, `Io`.
 pub(super) fn header(image: &dyn Image) -> Result<(Header, Range<u64>)> {
-    let mut signature = [0; SIGNATURE.len()];
-    if image.read_at(0, &mut signature)? != signature.len() || signature != SIGNATURE {
+    if !super::MAGIC.is_in(image)? {
         return Err(Corruption::Signature.into());
     }
     let mut newest: Option<(Header, Range<u64>)> = None;
     for at in HEADERS {
         let Some(bytes) = summed(image, at, HEADER_LEN, *b"head")? else { continue };
-        let Ok((header, _)) = Header::read_from_prefix(&bytes) else { continue };
+        let Some(header) = structure::<Header>(&bytes, 0) else { continue };
         if newest.as_ref().is_none_or(|(newest, _)| newest.sequence.get() < header.sequence.get()) {
             newest = Some((header, range_at(at, HEADER_LEN as u64)));
         }
@@ -59,21 +54,21 @@ pub(super) fn header(image: &dyn Image) -> Result<(Header, Range<u64>)> {
     Ok((header, range))
 }
 
-/// All that is known of an image but its blocks.
+/// Description of an image, without its blocks.
 pub(super) struct Regions {
     pub(super) bat: Range<u64>,
     pub(super) block_len: u64,
     pub(super) sector_len: u64,
     pub(super) disk_len: u64,
     pub(super) structures: Vec<(Range<u64>, &'static str)>,
-    /// Copies that are damaged or missing, by their names.
+    /// Names of damaged or missing copies.
     pub(super) damaged: Vec<&'static str>,
 }
 
 impl Regions {
     /// Reads the regions and the metadata.
     ///
-    /// Errors: `Corrupt`, `Unsupported` for what readers have to know and this one does not, `Io`.
+    /// Errors: `Corrupt`, `Unsupported` for unknown required items, `Io`.
     pub(super) fn read(image: &dyn Image, header: &Header, header_range: Range<u64>) -> Result<Regions> {
         let mut structures = vec![(0..TABLE_LEN as u64, "header"), (header_range, "header")];
         structures.extend(HEADERS.map(|at| (range_at(at, HEADER_LEN as u64), "header")));
@@ -121,7 +116,7 @@ impl Regions {
     }
 }
 
-/// The table of blocks, and the metadata.
+/// Returns the ranges of the block table and of the metadata.
 fn regions(image: &dyn Image) -> Result<(Range<u64>, Range<u64>)> {
     let mut table = None;
     for at in REGION_TABLES {
@@ -131,7 +126,7 @@ fn regions(image: &dyn Image) -> Result<(Range<u64>, Range<u64>)> {
         };
     }
     let bytes = table.ok_or(Corruption::RegionTables)?;
-    let Ok((table, rows)) = RegionTable::read_from_prefix(&bytes) else {
+    let Some((table, rows)) = split_structure::<RegionTable>(&bytes) else {
         return Err(Corruption::RegionTables.into());
     };
     let count = table.count.get();
@@ -139,8 +134,7 @@ fn regions(image: &dyn Image) -> Result<(Range<u64>, Range<u64>)> {
         return Err(Corruption::RegionCount { found: count }.into());
     }
     let (mut bat, mut metadata) = (None, None);
-    for row in rows.chunks_exact(size_of::<Region>()).take(usize_of(count.into())) {
-        let Ok(region) = Region::read_from_bytes(row) else { continue };
+    for region in structures::<Region>(rows).take(usize_of(count.into())) {
         let (place, what) = match region.guid {
             REGION_BAT => (&mut bat, "block table"),
             REGION_METADATA => (&mut metadata, "metadata"),
@@ -149,8 +143,8 @@ fn regions(image: &dyn Image) -> Result<(Range<u64>, Range<u64>)> {
         };
         let range = range_at(region.at.get(), region.len.get().into());
         if range.end > image.len() {
-            let (at, len, limit) = (range.start, region.len.get().into(), image.len());
-            return Err(Corruption::RegionEnd { what, at, len, limit }.into());
+            let len = len_of(&range);
+            return Err(Corruption::RegionEnd { what, at: range.start, len, limit: image.len() }.into());
         }
         *place = Some(range);
     }
@@ -158,7 +152,6 @@ fn regions(image: &dyn Image) -> Result<(Range<u64>, Range<u64>)> {
     Ok((bat, metadata.ok_or(Corruption::RegionMissing { what: "metadata" })?))
 }
 
-/// Items of metadata.
 struct Metadata<'a> {
     image: &'a dyn Image,
     region: Range<u64>,
@@ -170,8 +163,8 @@ impl<'a> Metadata<'a> {
         let at = region.start;
         let mut bytes = vec![0; TABLE_LEN.min(usize_of(len_of(&region)))];
         image.read_exact_at(at, &mut bytes)?;
-        let table = MetadataTable::read_from_prefix(&bytes);
-        let Ok((table, rows)) = table else { return Err(Corruption::MetadataSignature { at }.into()) };
+        let table = split_structure::<MetadataTable>(&bytes);
+        let Some((table, rows)) = table else { return Err(Corruption::MetadataSignature { at }.into()) };
         if table.signature != *b"metadata" {
             return Err(Corruption::MetadataSignature { at }.into());
         }
@@ -179,21 +172,21 @@ impl<'a> Metadata<'a> {
         if found > ROWS_MAX {
             return Err(Corruption::MetadataCount { found }.into());
         }
-        let rows = rows.chunks_exact(size_of::<Item>()).take(found.into());
-        let items: Vec<Item> = rows.filter_map(|row| Item::read_from_bytes(row).ok()).collect();
+        let items: Vec<Item> = structures(rows).take(found.into()).collect();
         let known = [ITEM_FILE, ITEM_DISK_LEN, ITEM_SECTOR_LEN, ITEM_PHYSICAL, ITEM_PAGE_83, ITEM_PARENT];
         let is_unknown = |item: &Item| item.flags.get() & ITEM_REQUIRED != 0 && !known.contains(&item.guid);
-        match items.iter().any(is_unknown) {
-            true => Err(refused("metadata that readers have to know")),
-            false => Ok(Metadata { image, region, items }),
+        if items.iter().any(is_unknown) {
+            Err(refused("metadata that readers have to know"))
+        } else {
+            Ok(Metadata { image, region, items })
         }
     }
 
-    /// The bytes of an item.
     fn number<const N: usize>(&self, guid: [u8; 16], what: &'static str) -> Result<[u8; N]> {
         let item = self.items.iter().find(|item| item.guid == guid);
         let item = item.ok_or(Corruption::ItemMissing { what })?;
-        let (at, len) = (self.region.start.saturating_add(item.at.get().into()), item.len.get());
+        let at = self.region.start.saturating_add(item.at.get().into());
+        let len = item.len.get();
         let limit = self.region.end;
         if usize_of(len.into()) < N || range_at(at, len.into()).end > limit {
             return Err(Corruption::ItemPlace { what, at, len, limit }.into());
@@ -203,11 +196,10 @@ impl<'a> Metadata<'a> {
         Ok(bytes)
     }
 
-    /// Flags and block size.
     fn file(&self) -> Result<(u32, u32)> {
-        let word = u64::from_le_bytes(self.number::<8>(ITEM_FILE, "file parameters")?);
-        let [a, b, c, d, e, f, g, h] = word.to_le_bytes();
-        let (found, flags) = (u32::from_le_bytes([a, b, c, d]), u32::from_le_bytes([e, f, g, h]));
+        let [a, b, c, d, e, f, g, h] = self.number(ITEM_FILE, "file parameters")?;
+        let found = u32::from_le_bytes([a, b, c, d]);
+        let flags = u32::from_le_bytes([e, f, g, h]);
         if !found.is_power_of_two() || !(1 << 20..=256 << 20).contains(&found) {
             return Err(Corruption::BlockSize { found }.into());
         }

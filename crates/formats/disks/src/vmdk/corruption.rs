@@ -1,9 +1,8 @@
-//! Faults of a VMDK image and their messages: place, value found, values allowed.
+//! Faults of a VMDK image and their messages: offset, value found, values allowed.
 
 use packfs_format::{TRUNCATED, faults};
 
 faults! {
-    /// Faults of a VMDK image; `found` is the value that it stores.
     pub(super) enum Corruption in "vmdk image" {}
 
     Short { len: u64 } = "the file is {len} bytes long, too short for its header" => hint TRUNCATED;

@@ -1,5 +1,5 @@
-//! The descriptor: lines of text about the disk, such as the files that it consists of. It is a
-//! part of the only file, or a file of its own.
+//! The descriptor: text lines about the disk, such as its files. It is embedded in the only file,
+//! or a separate file.
 
 use super::corruption::Corruption;
 use super::disk::Header;
@@ -10,20 +10,18 @@ use std::ops::Range;
 
 /// Longest descriptor: VMware writes 20 sectors.
 const LEN_MAX: u64 = 64 << 10;
-/// Kinds of disks that are one file.
+/// Types of disks in one file.
 const KINDS: [&str; 2] = ["monolithicSparse", "streamOptimized"];
 
-/// Lines of an image that matter.
+/// Relevant lines of an image.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Descriptor {
     range: Range<u64>,
     kind: Option<String>,
     parent: Option<String>,
-    /// Parts of the disk, in order.
     pub(super) extents: Vec<Part>,
 }
 
-/// A part of the disk, and the file that holds it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Part {
     pub(super) sectors: u64,
@@ -36,7 +34,7 @@ pub(super) struct Part {
 }
 
 impl Part {
-    /// Reads a line; `None` for any other.
+    /// Parses a line; `None` for any other.
     fn parse(line: &str) -> Option<Part> {
         let (access, rest) = line.split_once(' ')?;
         if !["RW", "RDONLY", "NOACCESS"].contains(&access) {
@@ -45,23 +43,27 @@ impl Part {
         let (sectors, rest) = rest.trim_start().split_once(' ')?;
         let (kind, rest) = rest.trim_start().split_once(' ').unwrap_or((rest.trim(), ""));
         let mut quoted = rest.split('"');
-        let (file, first) = (quoted.nth(1).unwrap_or(""), quoted.next().unwrap_or("").trim());
         Some(Part {
             sectors: sectors.parse().ok()?,
             kind: kind.into(),
-            file: file.into(),
-            first: if first.is_empty() { 0 } else { first.parse().ok()? },
+            file: quoted.nth(1).unwrap_or("").into(),
+            first: match quoted.next().unwrap_or("").trim() {
+                "" => 0,
+                first => first.parse().ok()?,
+            },
         })
     }
 }
 
 impl Descriptor {
-    /// Reads the descriptor within an image; one without has none.
+    /// Reads the descriptor embedded in an image, which may be empty.
     ///
-    /// Errors: `Corrupt` if it lies outside of the file, `Io`.
+    /// Errors: `Corrupt` if it exceeds the file, `Io`.
     pub(super) fn read(image: &dyn Image, header: &Header) -> Result<Descriptor> {
         let range = range_at(sector(header.descriptor_offset.get()), sector(header.descriptor_size.get()));
-        let (at, len, limit) = (range.start, len_of(&range), image.len());
+        let at = range.start;
+        let len = len_of(&range);
+        let limit = image.len();
         if at == 0 || len == 0 {
             return Ok(Descriptor::default());
         }
@@ -73,7 +75,7 @@ impl Descriptor {
         Ok(Descriptor::parse(&bytes, range))
     }
 
-    /// Reads a file that is one; longer ones are cut.
+    /// Reads a separate descriptor; longer ones are truncated.
     ///
     /// Errors: `Io`.
     pub(super) fn read_file(image: &dyn Image) -> Result<Descriptor> {
@@ -96,17 +98,16 @@ impl Descriptor {
         descriptor
     }
 
-    /// Returns its bytes in the file.
     pub(super) fn range(&self) -> Range<u64> {
         self.range.clone()
     }
 
-    /// Returns the kind of disk, as VMware names it.
+    /// Type of disk, as VMware names it.
     pub(super) fn kind(&self) -> Option<&str> {
         self.kind.as_deref()
     }
 
-    /// Refuses disks that are not all in this file.
+    /// Errors: disks that consist of several files.
     pub(super) fn refuse_others(&self) -> Result<()> {
         self.refuse_difference()?;
         let what = match &self.kind {
@@ -114,9 +115,11 @@ impl Descriptor {
                 format!("a disk of the kind {kind}, {} are supported", KINDS.join(" and "))
             }
             None => {
-                let what = "a part of a disk, whose descriptor lies in another file";
-                let hint = "open the descriptor, NAME.vmdk; --device FILE adds each file that it names";
-                return Err(Error::unsupported("vmdk image", what).hint(hint));
+                return Err(Error::unsupported(
+                    "vmdk image",
+                    "a part of a disk, whose descriptor is in another file",
+                )
+                .hint("open the descriptor, NAME.vmdk; --device FILE adds each file that it names"));
             }
             _ if self.extents.len() > 1 => format!("a disk of {} files", self.extents.len()),
             _ => return Ok(()),
@@ -124,7 +127,7 @@ impl Descriptor {
         Err(unsupported("vmdk image", what))
     }
 
-    /// Refuses the difference to another disk.
+    /// Errors: a differencing disk.
     pub(super) fn refuse_difference(&self) -> Result<()> {
         match &self.parent {
             Some(parent) if !parent.eq_ignore_ascii_case("ffffffff") => {

@@ -1,8 +1,8 @@
 //! VMDK, the disks of VMware: one file with a map of grains (monolithic sparse, and
-//! stream-optimized as in OVA), or a descriptor that names the files of the disk.
+//! stream-optimized as in OVA), or a descriptor with the files of the disk.
 //!
-//! Two levels of tables lead to grains. Those of stream-optimized disks are compressed, each behind
-//! a head with its length; their directory is named by a footer.
+//! Two levels of tables locate grains. Those of stream-optimized disks are compressed, each with a
+//! header that contains its length; the footer locates their directory.
 
 mod corruption;
 mod descriptor;
@@ -20,25 +20,24 @@ use packfs_core::{Error, Image, Result, len_of, range_at, u32_of};
 use packfs_format::check::Report;
 use packfs_format::{
     FactValue, Facts, Format, FormatInfo, Magic, OpenOption, Opening, PackFormat, PackSettings, Volume,
+    read_structure,
 };
 use split::Split;
 use std::mem::size_of;
 use std::ops::Range;
 use std::sync::Arc;
-use zerocopy::{FromZeros, IntoBytes};
 
 const SECTOR_LEN: u64 = 512;
 /// Longest grain: VMware writes 64 KiB.
 const GRAIN_SECTORS_MAX: u64 = 2048;
-/// Most entries of a table: QEMU takes as many.
+/// Limit of entries of a table, as in QEMU.
 const TABLE_ROWS_MAX: u32 = 512;
-/// Most tables that a directory names, as in QEMU.
+/// Limit of tables of a directory, as in QEMU.
 const DIRECTORY_ROWS_MAX: u64 = 32 << 20;
 
-/// Start of a descriptor that is a file of its own.
-const TEXT: &[u8] = b"# Disk DescriptorFile";
+const DESCRIPTOR: Magic = Magic { bytes: b"# Disk DescriptorFile", at: 0 };
 
-static MAGICS: [Magic; 1] = [Magic { bytes: &MAGIC, at: 0 }];
+const ONE_FILE: Magic = Magic { bytes: &MAGIC, at: 0 };
 
 /// Disks of VMware.
 #[derive(Clone, Copy, Debug, Default)]
@@ -47,7 +46,7 @@ pub struct Vmdk;
 static INFO: FormatInfo = FormatInfo {
     name: "vmdk",
     extensions: &["vmdk"],
-    magics: &MAGICS,
+    magics: &[ONE_FILE],
     opens_with: &[OpenOption::Devices, OpenOption::Backing],
     ..FormatInfo::EMPTY
 };
@@ -58,9 +57,7 @@ impl Format for Vmdk {
     }
 
     fn probe(&self, image: &dyn Image) -> Result<bool> {
-        let mut magic = [0; MAGIC.len()];
-        let is_one_file = image.read_at(0, &mut magic)? == magic.len() && magic == MAGIC;
-        Ok(is_one_file || is_descriptor(image)?)
+        Ok(ONE_FILE.is_in(image)? || DESCRIPTOR.is_in(image)?)
     }
 
     fn open(&self, image: Arc<dyn Image>) -> Result<Box<dyn Volume>> {
@@ -70,7 +67,7 @@ impl Format for Vmdk {
     fn open_with(&self, image: Arc<dyn Image>, opening: Opening) -> Result<Box<dyn Volume>> {
         let name = image.name();
         let files: Vec<_> = opening.devices.into_iter().chain(opening.backing).collect();
-        if is_descriptor(&*image)? {
+        if DESCRIPTOR.is_in(&*image)? {
             let map = Split::read(&image, files).map_err(|error| error.at(name))?;
             return Ok(Box::new(DiskVolume::new(image, map)));
         }
@@ -86,12 +83,6 @@ impl Format for Vmdk {
     }
 }
 
-fn is_descriptor(image: &dyn Image) -> Result<bool> {
-    let mut text = [0; TEXT.len()];
-    Ok(image.read_at(0, &mut text)? == text.len() && text == *TEXT)
-}
-
-/// The map of an image.
 struct Grains {
     image: Arc<dyn Image>,
     tables: Table,
@@ -108,7 +99,7 @@ fn sector(number: u64) -> u64 {
 }
 
 impl Grains {
-    /// Reads and checks the header, or the footer in its place.
+    /// Reads and checks the header, or the footer instead of it.
     ///
     /// Errors: `Corrupt`, `Unsupported` for disks of several files, `Io`.
     fn read(image: &Arc<dyn Image>) -> Result<Grains> {
@@ -117,7 +108,7 @@ impl Grains {
         Ok(grains)
     }
 
-    /// Reads the same of a file that may be a part of the disk.
+    /// Reads the header of a file that may be a part of the disk.
     ///
     /// Errors: as [`Grains::read`].
     fn read_part(image: &Arc<dyn Image>) -> Result<Grains> {
@@ -170,7 +161,7 @@ impl Grains {
         Ok(grains)
     }
 
-    /// Checks that the file has room for all tables: those of a sound disk are not the same.
+    /// Checks that the file has space for all tables: those of a valid disk are distinct.
     fn check_tables(&self, directory_rows: u64) -> Result<()> {
         let mut found = 0_u64;
         for table in 0..directory_rows {
@@ -193,7 +184,8 @@ impl Grains {
         let tables = len_of(&self.directory) / 4;
         for table in 0..tables {
             let entry = self.tables.entry(copy_at.saturating_add(table.saturating_mul(4)))?;
-            let (at, copy) = (self.table_at(table)?, sector(u32::from_le_bytes(entry).into()));
+            let at = self.table_at(table)?;
+            let copy = sector(u32::from_le_bytes(entry).into());
             let mut is_same = at.is_some() == (copy != 0);
             for row in (0..self.rows()).map(|row| row.saturating_mul(4)) {
                 let Some(at) = at.filter(|_| is_same) else { break };
@@ -212,7 +204,7 @@ impl Grains {
         self.header.rows_per_table.get().into()
     }
 
-    /// Offset of a table, by its number; `None` if its grains are not stored.
+    /// Offset of a table; `None` if its grains are not stored.
     fn table_at(&self, table: u64) -> Result<Option<u64>> {
         let entry = self.tables.entry(self.directory.start.saturating_add(table.saturating_mul(4)))?;
         let at = sector(u32::from_le_bytes(entry).into());
@@ -237,22 +229,22 @@ impl Grains {
         if self.header.flags.get() & COMPRESSED != 0 {
             return self.compressed(grain, at, needed);
         }
-        // The last grain of a file need not be there to its end.
-        Ok(match at >= limit || range_at(at, needed).end > limit {
-            true => Place::Fault(Corruption::GrainPlace { grain, at, len: needed, limit }.into()),
-            false => Place::Stored(at),
+        // The last grain of a file may be truncated.
+        Ok(if at >= limit || range_at(at, needed).end > limit {
+            Place::Fault(Corruption::GrainPlace { grain, at, len: needed, limit }.into())
+        } else {
+            Place::Stored(at)
         })
     }
 
-    /// A grain behind its head.
+    /// Locates a grain after its header.
     fn compressed(&self, grain: u64, at: u64, needed: u64) -> Result<Place> {
         let (head_len, limit) = (size_of::<GrainHead>() as u64, self.image.len());
         let fault = |len| Corruption::GrainPlace { grain, at, len, limit };
         if range_at(at, head_len).end > limit {
             return Ok(Place::Fault(fault(head_len).into()));
         }
-        let mut head = GrainHead::new_zeroed();
-        self.image.read_exact_at(at, head.as_mut_bytes())?;
+        let head: GrainHead = read_structure(&*self.image, at)?;
         let len = u64::from(head.len.get());
         let first = grain.saturating_mul(self.header.grain_size.get());
         if head.first.get() != first || len > self.grain_len.saturating_mul(2) {
@@ -276,11 +268,10 @@ impl Grains {
 }
 
 fn header_at(image: &dyn Image, at: u64) -> Result<Header> {
-    let mut header = Header::new_zeroed();
     if range_at(at, size_of::<Header>() as u64).end > image.len() {
         return Err(Corruption::Short { len: image.len() }.into());
     }
-    image.read_exact_at(at, header.as_mut_bytes())?;
+    let header: Header = read_structure(image, at)?;
     if header.magic != MAGIC {
         return Err(Corruption::Signature { at }.into());
     }
@@ -297,7 +288,7 @@ impl Map for Grains {
     }
 
     fn each(&self, range: Range<u64>, visit: &mut Visit<'_>) -> Result<()> {
-        // Tables that are not there are passed over as a whole.
+        // Missing tables are skipped as a whole.
         let span = self.grain_len.saturating_mul(self.rows());
         let mut goes_on = true;
         each_block(range, span, &mut |table| Ok(Place::Stored(table)), &mut |part, _| {
@@ -318,7 +309,7 @@ impl Map for Grains {
         if self.header.flags.get() & COMPRESSED == 0 {
             return range_at(at, self.grain_len);
         }
-        // From its head on, in whole sectors.
+        // Includes its header, in whole sectors.
         let start = at.saturating_sub(size_of::<GrainHead>() as u64);
         let end = at.saturating_add(len);
         start..end.checked_next_multiple_of(SECTOR_LEN).unwrap_or(end)
@@ -336,7 +327,7 @@ impl Map for Grains {
     fn structures(&self) -> Vec<(Range<u64>, &'static str)> {
         let limit = self.image.len();
         let mut structures = vec![(0..SECTOR_LEN, "header"), (self.descriptor.range(), "descriptor")];
-        // Each begins a sector.
+        // Each is aligned to a sector.
         let table = |at: u64, rows: u64| {
             (
                 range_at(at, rows.saturating_mul(4).checked_next_multiple_of(SECTOR_LEN).unwrap_or(0)),

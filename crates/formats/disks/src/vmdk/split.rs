@@ -1,7 +1,7 @@
-//! A disk of several files, which its descriptor names: flat ones, or sparse ones of up to 2 GiB.
+//! A disk of several files, listed by its descriptor: flat ones, or sparse ones of up to 2 GiB.
 //!
 //! Owns their order on the disk. No path of a descriptor is opened: the caller gives the files, and
-//! each is known by its name, or else by its place in the row.
+//! each is identified by its name, or else by its index.
 
 use super::corruption::Corruption;
 use super::descriptor::{Descriptor, Part};
@@ -13,19 +13,17 @@ use packfs_format::{FactValue, Facts, FormatInfo};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Most parts: those of 2 GiB of the largest disk.
+/// Limit of parts: those of 2 GiB of the largest disk.
 const PARTS_MAX: usize = 64 << 10;
 
-/// Source of a part of the disk.
 enum From {
     Zeros,
-    /// Bytes of a file in the row of all, from the first of the part on, and their number.
+    /// Range of the part in the concatenated files.
     Flat(Range<u64>),
-    /// The grains of a file, and its start in the row of all.
+    /// The grains of a file, and its start in the concatenated files.
     Sparse(Box<Grains>, u64),
 }
 
-/// The map of a disk of several files.
 pub(super) struct Split {
     descriptor: Descriptor,
     /// End of each part on the disk, and its source.
@@ -35,10 +33,10 @@ pub(super) struct Split {
 }
 
 impl Split {
-    /// Reads the descriptor, and the heads of the files that the caller gives.
+    /// Reads the descriptor, and the headers of the given files.
     ///
-    /// Errors: `Corrupt`, `Unsupported` for files that are not given and for kinds that are not
-    /// read, `Usage` for files that the descriptor does not name, `Io`.
+    /// Errors: `Corrupt`, `Unsupported` for files that are not given and for unknown types, `Usage`
+    /// for files that the descriptor does not list, `Io`.
     pub(super) fn read(image: &Arc<dyn Image>, files: Vec<Arc<dyn Image>>) -> Result<Split> {
         let descriptor = Descriptor::read_file(&**image)?;
         descriptor.refuse_difference()?;
@@ -66,7 +64,8 @@ impl Split {
     }
 }
 
-/// Returns the file of each name: the one that has it, or the next that has none.
+/// Returns the index of the file for each name: the one with that name, or the next one without any
+/// listed name.
 fn in_order(names: &[&str], files: &[Arc<dyn Image>]) -> Result<Vec<usize>> {
     if files.len() > names.len() {
         let (given, found) = (files.len(), names.len());
@@ -82,7 +81,7 @@ fn in_order(names: &[&str], files: &[Arc<dyn Image>]) -> Result<Vec<usize>> {
     match found.iter().zip(names).find(|(file, _)| file.is_none()) {
         None => Ok(found.into_iter().flatten().collect()),
         Some((_, name)) => {
-            let what = format!("a part of the disk lies in the file {name:?}, which is not given");
+            let what = format!("a part of the disk is in the file {name:?}, which is not given");
             let options: Vec<String> = names.iter().map(|name| format!("--device {name:?}")).collect();
             let options = options.get(..options.len().min(4)).unwrap_or_default().join(" ");
             Err(Error::unsupported("vmdk image", what).hint(format!("{options} adds the files of the disk")))
@@ -100,7 +99,7 @@ fn source(
         return Ok(From::Zeros);
     }
     let Some((number, file)) = file else { return Err(Corruption::PartFile { index }.into()) };
-    // The descriptor is the first of all.
+    // The descriptor is the first file.
     let base = joined.start_of(number.saturating_add(1)).unwrap_or(0);
     let (first, len) = (sector(part.first), sector(part.sectors));
     match &*part.kind {
@@ -163,8 +162,7 @@ impl Map for Split {
     }
 }
 
-/// Visits a range of the disk in the part that begins at `start`; returns false if no more is
-/// wanted.
+/// Visits a range of the disk in the part that begins at `start`; returns false if `visit` stopped.
 fn each_of(from: &From, start: u64, range: Range<u64>, visit: &mut Visit<'_>) -> Result<bool> {
     let within = |at: u64| at.saturating_sub(start);
     match from {

@@ -1,5 +1,5 @@
-//! Checks of the image as a whole: the superblock, its features against those in use, and the
-//! owners of bytes.
+//! Checks of the image as a whole: superblock, announced features against those in use, and owners
+//! of bytes.
 
 use super::tree::Seen;
 use crate::disk::*;
@@ -7,14 +7,13 @@ use crate::reader::Reader;
 use packfs_core::{Result, len_of, parts_of, range_at, usize_of};
 use packfs_format::check::Report;
 
-/// Bytes without an owner that are looked at for what was left there.
+/// Limit of the bytes without an owner that are searched for nonzero data.
 const UNUSED_LEN_MAX: u64 = 64 << 20;
-/// Bytes of them that are read at once.
 const PART_LEN: u64 = 64 << 10;
 
 impl Reader {
-    /// Faults of the superblock though all of the image may be readable: a missing end, or fields
-    /// that kernels refuse.
+    /// Faults of the superblock that do not prevent reading: truncation, or fields that kernels
+    /// refuse.
     pub(crate) fn super_block_faults(&self) -> Vec<String> {
         let geometry = &self.geometry;
         let super_block = &geometry.super_block;
@@ -74,18 +73,18 @@ impl Reader {
         Ok(())
     }
 
-    /// Compares the features that are announced with those that inodes use.
+    /// Compares announced features with those that inodes use.
     pub(super) fn check_features(&self, seen: &Seen, report: &mut Report<'_>) {
-        // Where what is announced asks for a kernel that is as new, all that mount the image know
-        // it.
+        // An unused feature is harmless if another announced one requires a kernel as new.
         let rows = INCOMPAT_ROWS.iter().filter(|row| self.geometry.has(row.0));
         let announced = rows.map(|row| row.2).max().unwrap_or_default();
         for (feature, word, since) in INCOMPAT_ROWS {
             if seen.features & feature != 0 && !self.geometry.has(feature) {
                 let fault = format_args!("the image uses {word}, but does not announce it");
-                match announced >= since {
-                    true => report.warn("superblock", fault),
-                    false => report.error("superblock", fault),
+                if announced >= since {
+                    report.warn("superblock", fault)
+                } else {
+                    report.error("superblock", fault)
                 }
             }
         }
@@ -101,11 +100,12 @@ impl Reader {
         if seen.whole && count != seen.inode_count {
             let named = seen.inode_count;
             let fault = format_args!("counts {count} inodes, but {named} are reached");
-            match count > named {
-                // A lost name leaves its inode behind, but so does an image that was grown in
-                // place.
-                true => report.warn("superblock", format_args!("{fault}: names may be lost")),
-                false => report.note("superblock", fault),
+            if count > named {
+                // A lost name leaves its inode without an owner, but so does an image that was
+                // extended in place.
+                report.warn("superblock", format_args!("{fault}: names may be lost"));
+            } else {
+                report.note("superblock", fault);
             }
         }
     }
@@ -125,7 +125,9 @@ impl Reader {
         if !seen.whole {
             return Ok(());
         }
-        let (mut left, mut found, mut first) = (UNUSED_LEN_MAX, 0_u64, None);
+        let mut left = UNUSED_LEN_MAX;
+        let mut found = 0_u64;
+        let mut first = None;
         let owners = seen.claims.owners(self.geometry.image_len);
         let mut bytes = Vec::new();
         for unused in owners.iter().filter(|owner| owner.owner == "unused") {

@@ -1,7 +1,7 @@
-//! Checks every structure of an image and names all faults it can reach, not only the first.
+//! Checks every structure of an image and reports all reachable faults, not only the first.
 //!
-//! Owns the order of the checks. File data is not decoded here. Invariant: ends for every
-//! image, in time and memory bounded by what the image really holds.
+//! Owns the order of the checks. File data is not decoded. Invariant: ends for every image, in time
+//! and memory bounded by the contents of the image.
 
 mod layout;
 mod tree;
@@ -12,7 +12,6 @@ use packfs_format::Finding;
 use packfs_format::check::Report;
 
 impl Reader {
-    /// See [`packfs_format::Volume::check`].
     pub(crate) fn check_all(&self, found: &mut dyn FnMut(Finding)) -> Result<()> {
         let mut report = Report::new("erofs", found);
         self.check_super_block(&mut report)?;

@@ -1,35 +1,32 @@
 //! Checks of directories and inodes: walks all of them, each inode once.
 
+use crate::corruption::Corruption;
 use crate::data::{ClusterMap, RunFrom};
 use crate::dir::{RawEntry, entry_type};
 use crate::disk::*;
 use crate::raw::{Layout, RawInode};
 use crate::reader::Reader;
 use crate::space_map::Claims;
-use crate::walk::Budget;
 use packfs_codec::BlockRef;
 use packfs_core::{ErrorKind, FileType, Name, Result, escaped};
+use packfs_format::Budget;
 use packfs_format::check::{EntryPath, Hierarchy, Report, Tally};
 use std::ops::ControlFlow;
 
-/// Results of the walk, for the checks of the whole image.
 #[derive(Default)]
 pub(super) struct Seen {
     pub(super) claims: Claims,
-    /// Incompatible features that are used.
     pub(super) features: u32,
-    /// Algorithms that are used.
     pub(super) algorithms: u16,
-    /// Inodes, the special ones included.
+    /// Number of inodes, including special ones.
     pub(super) inode_count: u64,
-    /// True if the walk met everything, so that what it did not meet is unused.
+    /// True if the whole tree was walked, so that the rest is unused.
     pub(super) whole: bool,
 }
 
 struct Walk<'a, 'r> {
     reader: &'a Reader,
     report: &'a mut Report<'r>,
-    /// Inodes by node number.
     hierarchy: Hierarchy<u64, RawInode>,
     seen: Seen,
     inodes: Budget,
@@ -41,7 +38,6 @@ struct Walk<'a, 'r> {
     filters: Tally,
 }
 
-/// Walks all directories.
 pub(super) fn check(reader: &Reader, report: &mut Report<'_>) -> Result<Seen> {
     let claims = reader.fixed_claims();
     let mut walk = Walk {
@@ -97,7 +93,7 @@ impl Walk<'_, '_> {
         Ok(())
     }
 
-    /// Tells what was refused, and remembers that not all could be walked.
+    /// Reports an error of the reader, and records that the walk is incomplete.
     fn refused<T>(&mut self, place: impl std::fmt::Display, result: Result<T>) -> Result<Option<T>> {
         let value = self.report.refused(place, result)?;
         self.seen.whole &= value.is_some();
@@ -106,7 +102,7 @@ impl Walk<'_, '_> {
 
     fn directory(&mut self, index: usize, raw: RawInode) -> Result<()> {
         let parent_nid = self.hierarchy.parent(index).map_or(raw.nid, |parent| parent.nid);
-        let room = self.listings.spend(raw.place, raw.size);
+        let room = self.listings.spend(raw.size, || Corruption::Overlap { place: raw.place });
         if self.dir_refused(index, room)?.is_none() {
             return Ok(());
         }
@@ -154,7 +150,9 @@ impl Walk<'_, '_> {
             self.report.error(path, format_args!("\"{name}\" has a type that is no directory's"));
         }
         if entry.nid != wanted {
-            let (path, name, nid) = (self.hierarchy.path(dir), escaped(entry.name), entry.nid);
+            let path = self.hierarchy.path(dir);
+            let name = escaped(entry.name);
+            let nid = entry.nid;
             self.report.error(path, format_args!("\"{name}\" leads to node {nid}, {wanted} expected"));
         }
     }
@@ -165,27 +163,31 @@ impl Walk<'_, '_> {
             self.seen.features |= EROFS_FEATURE_INCOMPAT_48BIT;
         }
         if dots[0] == raw.dot_omitted {
-            let fault =
-                if raw.dot_omitted { "an entry \".\", though it says it has none" } else { "no entry \".\"" };
+            let fault = if raw.dot_omitted {
+                "an entry \".\", although a flag says that it has none"
+            } else {
+                "no entry \".\""
+            };
             self.report.error(&path, fault);
         }
         if !dots[1] {
             self.report.error(&path, "no entry \"..\"");
         }
-        // Directories with more links than a compact inode can tell say 1.
+        // A compact inode with more links than fit stores 1.
         let wanted = subdirs.saturating_add(2);
         if self.seen.whole && raw.nlink != wanted && raw.nlink != 1 {
             let nlink = raw.nlink;
             let fault = format_args!("link count {nlink}, but it has {subdirs} subdirectories");
-            match nlink == 0 || nlink > wanted {
-                // A subdirectory was lost, or the count is none.
-                true => self.report.error(path, fault),
-                false => self.report.warn(path, fault),
+            if nlink == 0 || nlink > wanted {
+                // A subdirectory was lost, or the count is wrong.
+                self.report.error(path, fault);
+            } else {
+                self.report.warn(path, fault);
             }
         }
     }
 
-    /// Checks one entry and, when it is new, its inode. Says whether it is a directory.
+    /// Checks an entry, and its inode when it is met first. Returns true for a directory.
     fn entry(&mut self, dir: usize, entry: &RawEntry<'_>) -> Result<bool> {
         let path = self.hierarchy.entry_path(dir, entry.name);
         if let Err(fault) = Name::new(entry.name) {
@@ -199,7 +201,8 @@ impl Walk<'_, '_> {
             return Ok(is_dir);
         }
         let read = self.reader.raw_inode(entry.nid);
-        let counted = self.inodes.spend(crate::corruption::Place::at("inode area", 0), 1);
+        let place = crate::corruption::Place::at("inode area", 0);
+        let counted = self.inodes.spend(1, || Corruption::Overlap { place });
         let Some(raw) = self.refused(&path, counted.and(read))? else { return Ok(false) };
         self.claimed_type(&path, entry, raw.file_type);
         self.inode(&path, &raw)?;
@@ -208,7 +211,7 @@ impl Walk<'_, '_> {
         Ok(is_dir)
     }
 
-    /// Every name of an inode has to say what it is, not only the first.
+    /// Every name of an inode must have the right type, not only the first.
     fn claimed_type(&mut self, path: &EntryPath<'_>, entry: &RawEntry<'_>, truth: FileType) {
         let claimed = entry_type(entry.file_type);
         if claimed != Some(truth) {
@@ -219,7 +222,6 @@ impl Walk<'_, '_> {
         }
     }
 
-    /// Checks an inode that is met for the first time.
     fn inode(&mut self, path: &EntryPath<'_>, raw: &RawInode) -> Result<()> {
         self.seen.inode_count = self.seen.inode_count.saturating_add(1);
         if !raw.extended
@@ -257,13 +259,12 @@ impl Walk<'_, '_> {
         let geometry = &self.reader.geometry;
         let filters = geometry.has_compat(EROFS_FEATURE_COMPAT_XATTR_FILTER);
         if filters && raw.xattr_len > 0 && figures.filter & figures.filter_needed != 0 {
-            // Kernels say at once that such an attribute is not there.
+            // Kernels report at once that such an attribute does not exist.
             self.filters.add(|| format!("\"{path}\""));
         }
         Ok(())
     }
 
-    /// Checks where an inode's contents lie, and claims it.
     fn contents(&mut self, place: &impl std::fmt::Display, raw: &RawInode) -> Result<()> {
         let claimed = self.reader.claim_inode(raw, &mut self.seen.claims);
         if self.refused(place, claimed)?.is_none() {
@@ -289,16 +290,19 @@ impl Walk<'_, '_> {
             }
             ControlFlow::Continue(())
         });
-        // What is packed is found, too.
-        let walked = walked.and_then(|()| match raw.is_compressed() {
-            true => self.reader.content(raw, 0..raw.size, &mut |_| ControlFlow::Continue(())),
-            false => Ok(()),
+        // The packed part must be readable, too.
+        let walked = walked.and_then(|()| {
+            if raw.is_compressed() {
+                self.reader.content(raw, 0..raw.size, &mut |_| ControlFlow::Continue(()))
+            } else {
+                Ok(())
+            }
         });
         self.seen.algorithms |= algorithms;
         if longest.is_some() {
             self.long_clusters.add(|| format!("\"{place}\""));
         }
-        // What is shared with other files may be left out.
+        // Contents shared with other files may be omitted.
         if raw.is_compressed() && walked.is_ok() && u64::from(raw.i_u) > stored.count {
             let (claimed, found) = (raw.i_u, stored.count);
             self.report.note(place, format_args!("claims {claimed} stored blocks, has {found}"));
@@ -312,7 +316,6 @@ impl Walk<'_, '_> {
         Ok(())
     }
 
-    /// Records the features that an inode's layout needs.
     fn layout_features(&mut self, place: &impl std::fmt::Display, raw: &RawInode) -> Result<()> {
         let features = &mut self.seen.features;
         if raw.layout == Layout::ChunkBased {
@@ -357,29 +360,16 @@ impl Walk<'_, '_> {
         if self.seen.whole {
             self.hierarchy.check_links(self.report);
         }
-        if let Some(text) = self.not_given.one_line("data lies on devices that are not given") {
-            self.report.note("devices", text);
-        }
-        if let Some(text) =
-            self.long_clusters.one_line("clusters of more than 12 MiB, which kernels since 6.15 refuse")
-        {
-            self.report.error("clusters", text);
-        }
-        let what = "a plain cluster after the inode of an interlaced file, which kernels misread";
-        if let Some(text) = self.rotated.one_line(what) {
-            self.report.error("clusters", text);
-        }
-        let what = "clusters that a distance in the index leads past, kernels may miss them";
-        if let Some(text) = self.missed.one_line(what) {
-            self.report.error("clusters", text);
-        }
-        if let Some(text) = self.filters.one_line("xattrs that the name filter hides from kernels") {
-            self.report.error("xattrs", text);
-        }
+        self.not_given.note(self.report, "devices", "data is on devices that are not given");
+        let mut error = |tally: &Tally, fault| tally.error(self.report, "clusters", fault);
+        error(&self.long_clusters, "clusters of more than 12 MiB, which kernels since 6.15 refuse");
+        error(&self.rotated, "a plain cluster after the inode of an interlaced file, which kernels misread");
+        error(&self.missed, "clusters that a distance in the index leads past, kernels may miss them");
+        self.filters.error(self.report, "xattrs", "xattrs that the name filter hides from kernels");
     }
 }
 
-/// Counts the blocks that hold an inode's data, given extents in the order of the file.
+/// Counts the blocks of an inode's data from extents in file order.
 #[derive(Default)]
 struct StoredBlocks {
     bits: u32,

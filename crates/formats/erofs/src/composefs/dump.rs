@@ -1,26 +1,24 @@
-//! composefs-dump(5): one line a file, of eleven fields and its attributes, with spaces between
-//! them.
+//! composefs-dump(5): one line per file, with eleven fields and its attributes, separated by
+//! spaces.
 
 use super::SHA256_LEN;
 use super::tree::{File, Inode, PATH_LEN_MAX, Tree};
-use packfs_core::{Error, FileType, Owner, Result, Timestamp, Xattrs, escaped};
+use packfs_core::{Error, FileType, Owner, Result, Timestamp, Xattrs, escaped, from_hex, hex_byte, to_hex};
 use std::collections::HashMap;
 
-/// Fields before the attributes.
 const FIELDS: usize = 11;
-/// Most bytes of all attributes of a line, escapes included.
+/// Limit of all attributes of a line, including escapes.
 const XATTRS_LEN_MAX: usize = 65_535;
 
-/// Fault of a line, before the line is named.
+/// Result with the fault of a line.
 type Parsed<T> = Result<T, String>;
 
-/// Reads the lines of a dump.
+/// Parser of a dump.
 #[derive(Debug, Default)]
 pub struct Parser {
     tree: Option<Tree>,
-    /// Hard links, whose targets may come later: the parent, the name, and the target.
+    /// Hard links, whose targets may follow later.
     links: Vec<Link>,
-    /// Links by parent and name.
     links_by_name: HashMap<(u32, Vec<u8>), usize>,
     lines: u64,
 }
@@ -33,7 +31,7 @@ struct Link {
     line: u64,
 }
 
-/// Meaning of a path while a dump is read.
+/// Meaning of a path so far.
 #[derive(Clone, Copy)]
 enum Found {
     Inode(u32),
@@ -41,12 +39,12 @@ enum Found {
 }
 
 impl Parser {
-    /// Longest line, without its end, in bytes.
+    /// Longest line in bytes, without its line feed.
     pub const LINE_LEN_MAX: usize = 1 << 20;
 
-    /// Takes a line, without its end.
+    /// Adds a line, without its line feed.
     ///
-    /// Errors: `Corrupt` for what is no line of a dump, with its number.
+    /// Errors: `Corrupt` for an invalid line, with its number.
     pub fn line(&mut self, line: &[u8]) -> Result<()> {
         self.lines = self.lines.saturating_add(1);
         self.parse(line).map_err(|fault| corrupt(self.lines, &fault))
@@ -66,10 +64,10 @@ impl Parser {
         self.tree.ok_or_else(|| Error::corrupt("composefs dump", "it has no lines"))
     }
 
-    /// Follows a link, through links to links, to its inode.
+    /// Follows a chain of hard links to its inode.
     fn target(&self, link: &Link, links: &[Link]) -> Parsed<u32> {
         let mut target = &link.target;
-        // A longer chain comes back to one of its links.
+        // A longer chain has a loop.
         for _ in 0..=links.len().min(LINKS_MAX) {
             let missing = || format!("the hard link's target \"{}\" is missing", escaped(target));
             match self.find(target).ok_or_else(missing)? {
@@ -109,15 +107,18 @@ impl Parser {
             Some(mode) => (true, mode),
             None => (false, mode),
         };
-        // The format of images has 16 bits of a mode.
+        // Images have 16 bits for the mode.
         let mode = u16::try_from(number(mode, 8, "MODE")? & 0xffff).unwrap_or_default();
         let file_type = FileType::from_mode_bits(mode.into());
         let file_type = file_type.ok_or_else(|| format!("MODE {mode:o} names no file type"))?;
         let mut inode = Inode::new(file_type, mode);
-        let (links, uid, gid, device) = (next("NLINK")?, next("UID")?, next("GID")?, next("RDEV")?);
+        let links = next("NLINK")?;
+        let uid = next("UID")?;
+        let gid = next("GID")?;
+        let device = next("RDEV")?;
         let mtime = next("MTIME")?;
         let payload = optional(next("PAYLOAD")?)?;
-        // Links need no further fields.
+        // Hard links have no further fields.
         let mut next_of_file = |name: &str| match file_type {
             FileType::Symlink => {
                 fields.next();
@@ -156,7 +157,7 @@ impl Parser {
         let wrong = |error: Error| error.to_string();
         if path == b"/" {
             if self.tree.is_some() {
-                return Err("the root is there twice".into());
+                return Err("the root exists twice".into());
             }
             self.tree = Some(Tree::new(inode).map_err(wrong)?);
             return Ok(());
@@ -177,23 +178,23 @@ impl Parser {
         Ok(())
     }
 
-    /// Returns the directory of a path, and its name there, which is new.
+    /// Returns the parent of a new path, and its name.
     fn place<'a>(&self, path: &'a [u8]) -> Parsed<(u32, &'a [u8])> {
         let shown = escaped(path);
         let at = path.iter().rposition(|byte| *byte == b'/').ok_or("a path must begin with a slash")?;
-        let (parent, name) = (path.get(..at).unwrap_or_default(), path.get(at.saturating_add(1)..));
+        let parent = path.get(..at).unwrap_or_default();
+        let name = path.get(at.saturating_add(1)..);
         let name = name.filter(|name| !name.is_empty()).ok_or_else(|| format!("\"{shown}\" has no name"))?;
         let Some(Found::Inode(parent)) = self.find(parent) else {
             return Err(format!("the directory of \"{shown}\" must come in a line before"));
         };
         if self.links_by_name.contains_key(&(parent, name.to_vec())) {
-            return Err(format!("\"{shown}\" is there twice"));
+            return Err(format!("\"{shown}\" exists twice"));
         }
         Ok((parent, name))
     }
 }
 
-/// Most links from one hard link to another.
 const LINKS_MAX: usize = 40;
 
 fn corrupt(line: u64, fault: &str) -> Error {
@@ -214,21 +215,13 @@ fn unescaped(text: &[u8]) -> Parsed<Vec<u8>> {
             Some(b'r') => b'\r',
             Some(b't') => b'\t',
             Some(b'x') => {
-                let mut digit = || rest.next().and_then(hex_digit);
-                let (high, low) = (digit(), digit());
-                let (Some(high), Some(low)) = (high, low) else {
-                    return Err("\\x needs two hexadecimal digits".into());
-                };
-                high << 4 | low
+                let digits: Vec<u8> = rest.by_ref().take(2).collect();
+                hex_byte(&digits).ok_or("\\x needs two hexadecimal digits")?
             }
-            _ => return Err("a backslash needs one of \\, n, r, t, and x behind it".into()),
+            _ => return Err("a backslash must be followed by \\, n, r, t, or x".into()),
         });
     }
     Ok(bytes)
-}
-
-fn hex_digit(byte: u8) -> Option<u8> {
-    char::from(byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok())
 }
 
 fn optional(text: &[u8]) -> Parsed<Option<Vec<u8>>> {
@@ -246,7 +239,7 @@ fn number_u32(text: &[u8], field: &str) -> Parsed<u32> {
     u32::try_from(value).map_err(|_| format!("{field} {value}: at most 4294967295 is allowed"))
 }
 
-/// Reads seconds and nanoseconds with a point between them, which is no decimal point.
+/// Parses seconds and nanoseconds, separated by a point that is not a decimal point.
 fn time(text: &[u8]) -> Parsed<Timestamp> {
     let wrong = || format!("MTIME \"{}\" is not SECONDS.NANOSECONDS", escaped(text));
     let text = std::str::from_utf8(text).map_err(|_| wrong())?;
@@ -257,25 +250,18 @@ fn time(text: &[u8]) -> Parsed<Timestamp> {
 
 fn content_of(text: &[u8], size: u64) -> Parsed<Option<Box<[u8]>>> {
     let Some(content) = optional(text)? else { return Ok(None) };
-    match content.len() as u64 == size {
-        true => Ok(Some(content.into())),
-        false => Err(format!("CONTENT has {} bytes, and SIZE is {size}", content.len())),
+    if content.len() as u64 == size {
+        Ok(Some(content.into()))
+    } else {
+        Err(format!("CONTENT has {} bytes, and SIZE is {size}", content.len()))
     }
 }
 
 fn parse_digest(text: &[u8]) -> Parsed<Option<[u8; SHA256_LEN]>> {
     let Some(text) = optional(text)? else { return Ok(None) };
+    let digest = from_hex(&text).and_then(|digest| digest.try_into().ok());
     let wrong = || format!("DIGEST \"{}\" is not 64 hexadecimal digits", escaped(&text));
-    if text.len() != SHA256_LEN.saturating_mul(2) {
-        return Err(wrong());
-    }
-    let mut digest = [0; SHA256_LEN];
-    for (byte, pair) in digest.iter_mut().zip(text.chunks(2)) {
-        let mut digits = pair.iter().map(|digit| hex_digit(*digit));
-        let (Some(Some(high)), Some(Some(low))) = (digits.next(), digits.next()) else { return Err(wrong()) };
-        *byte = high << 4 | low;
-    }
-    Ok(Some(digest))
+    digest.map(Some).ok_or_else(wrong)
 }
 
 fn xattrs(text: &[u8]) -> Parsed<Xattrs> {
@@ -295,19 +281,19 @@ fn xattrs(text: &[u8]) -> Parsed<Xattrs> {
     Ok(xattrs)
 }
 
-/// A line to write.
+/// A line to be written.
 #[derive(Clone, Debug)]
 pub struct Line<'a> {
     /// Path with a leading slash.
     pub path: &'a [u8],
-    /// Inode; only its own fields count.
+    /// Inode; names and links are separate.
     pub inode: &'a Inode,
-    /// Path of the first name, for a hard link.
+    /// Path of the first name if this is a hard link.
     pub link: Option<&'a [u8]>,
 }
 
 impl Line<'_> {
-    /// Appends the line with its end.
+    /// Appends the line with a line feed.
     pub fn write(&self, out: &mut Vec<u8>) {
         let Inode { mode, links, owner, device, size, mtime, target, file, xattrs, .. } = self.inode;
         let File { content, object, digest } = file;
@@ -323,7 +309,7 @@ impl Line<'_> {
         write_optional(out, content.as_deref());
         out.push(b' ');
         match digest {
-            Some(digest) => digest.iter().for_each(|byte| out.extend(format!("{byte:02x}").bytes())),
+            Some(digest) => out.extend_from_slice(to_hex(digest).as_bytes()),
             None => out.push(b'-'),
         }
         for (name, value) in xattrs {
@@ -344,10 +330,10 @@ fn write_optional(out: &mut Vec<u8>, text: Option<&[u8]>) {
     }
 }
 
-/// Characters that are escaped beside the backslash and what cannot be printed.
+/// Characters that are escaped in addition to backslashes and unprintable ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Escape {
-    /// No others, as in lists for people.
+    /// None, as in listings.
     Nothing,
     /// Spaces.
     Spaces,
@@ -355,7 +341,7 @@ pub enum Escape {
     SpacesAndEquals,
 }
 
-/// Appends bytes as dumps have them.
+/// Appends bytes with escapes.
 pub fn escape(out: &mut Vec<u8>, text: &[u8], escape: Escape) {
     for &byte in text {
         match byte {

@@ -1,9 +1,10 @@
 //! composefs: EROFS images of metadata, whose files are objects named by their digests.
 //!
-//! An image is made of a [`Tree`]; its bytes depend on the tree alone, because they are known by
-//! their fs-verity digest. The layout is that of mkcomposefs 1.0, byte for byte. Linux reads the
-//! image as EROFS below overlayfs, which takes contents from a directory of objects; the volume
-//! here shows what that mount shows. docs/formats/erofs.md describes the format.
+//! An image is written from a [`Tree`]; its bytes depend on the tree alone, because images are
+//! identified by their fs-verity digest. The layout is that of mkcomposefs 1.0, byte for byte.
+//! Linux mounts the image as EROFS below overlayfs, which takes contents from a directory of
+//! objects; the volume here shows the files of that mount. docs/formats/erofs.md describes the
+//! format.
 
 mod dump;
 mod overlay;
@@ -21,18 +22,15 @@ use packfs_core::{Error, Image, Result};
 use packfs_format::{Format, FormatInfo, OpenOption, Opening, PackFormat, PackSettings, Volume};
 use std::sync::Arc;
 
-/// First bytes of an image, little-endian.
+/// Start of an image, little-endian.
 pub(crate) const MAGIC: u32 = 0xd078_629a;
-/// Version of the header.
 pub(crate) const HEADER_VERSION: u32 = 1;
-/// Length of a SHA-256 digest, in bytes.
 const SHA256_LEN: usize = 32;
 
 /// The composefs format.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Composefs;
 
-/// Identity of the format.
 static INFO: FormatInfo = FormatInfo {
     name: "composefs",
     is_dense: true,
@@ -41,21 +39,20 @@ static INFO: FormatInfo = FormatInfo {
     ..FormatInfo::EMPTY
 };
 
-/// Names of attributes by which overlayfs finds contents and knows special files.
+/// Attributes that overlayfs uses to find contents and to mark special files.
 mod names {
-    /// Attributes that overlayfs reads.
-    pub(super) const OVERLAY: &[u8] = b"trusted.overlay.";
-    /// The form in which overlayfs shows an attribute of a file as its own, without reading it.
-    pub(super) const ESCAPED: &[u8] = b"trusted.overlay.overlay.";
+    use packfs_core::overlay;
+    pub(super) use packfs_core::overlay::{
+        ESCAPED, ESCAPED_OPAQUE, ESCAPED_WHITEOUT as WHITEOUT, TRUSTED as OVERLAY,
+    };
+
+    pub(super) const OPAQUE: &[u8] = overlay::OPAQUE[0];
+    pub(super) const USER_OPAQUE: &[u8] = overlay::OPAQUE[1];
+    pub(super) const USER_WHITEOUT: &[u8] = overlay::WHITEOUT[1];
+    pub(super) const WHITEOUTS: &[u8] = overlay::WHITEOUTS[0];
+    pub(super) const USER_WHITEOUTS: &[u8] = overlay::WHITEOUTS[1];
     pub(super) const METACOPY: &[u8] = b"trusted.overlay.metacopy";
     pub(super) const REDIRECT: &[u8] = b"trusted.overlay.redirect";
-    pub(super) const OPAQUE: &[u8] = b"trusted.overlay.opaque";
-    pub(super) const WHITEOUT: &[u8] = b"trusted.overlay.overlay.whiteout";
-    pub(super) const WHITEOUTS: &[u8] = b"trusted.overlay.overlay.whiteouts";
-    pub(super) const ESCAPED_OPAQUE: &[u8] = b"trusted.overlay.overlay.opaque";
-    pub(super) const USER_WHITEOUT: &[u8] = b"user.overlay.whiteout";
-    pub(super) const USER_WHITEOUTS: &[u8] = b"user.overlay.whiteouts";
-    pub(super) const USER_OPAQUE: &[u8] = b"user.overlay.opaque";
     pub(super) const SELINUX: &[u8] = b"security.selinux";
     pub(crate) const ACLS: [&[u8]; 2] = [b"system.posix_acl_access", b"system.posix_acl_default"];
 }
@@ -70,8 +67,8 @@ impl Format for Composefs {
             let mut found = [0; 4];
             Ok(image.read_at(at, &mut found)? == found.len() && u32::from_le_bytes(found) == magic)
         };
-        // Other images of EROFS begin with zeros or with boot code: one with the version of a
-        // header is one with a damaged magic, whose files would be read as holes.
+        // Other EROFS images start with zeros or boot code: one with the version of a composefs
+        // header has a damaged magic, and its files would be read as holes.
         let begins = has(0, MAGIC)? || has(4, HEADER_VERSION)? && (has(8, 0)? || has(8, 1)?);
         Ok(begins && has(EROFS_SUPER_OFFSET, EROFS_SUPER_MAGIC_V1)?)
     }

@@ -1,29 +1,28 @@
-//! Attributes that tell overlayfs where contents are, and the escapes of those that a tree has
-//! itself.
+//! Attributes that tell overlayfs where contents are, and escapes for those that the tree itself
+//! has.
 
 use super::SHA256_LEN;
 use super::names::*;
 use super::tree::{Inode, Tree};
 use packfs_core::{Error, FileType, Result, Xattrs};
 
-/// Number of SHA-256 in Linux's `fsverity.h`, and in the attribute of overlayfs.
+/// `FS_VERITY_HASH_ALG_SHA256` of Linux's `fsverity.h`, also in the attribute of overlayfs.
 pub(super) const SHA256: u8 = 1;
-/// Head of that attribute: version, length, flags, hash function.
+/// Header of that attribute: version, length, flags, hash function.
 pub(super) const METACOPY_HEAD_LEN: usize = 4;
 
-/// True if a tree has a file that overlayfs would take for a removed one.
+/// True if overlayfs would take a file of the tree for a whiteout.
 pub(crate) fn has_whiteouts(tree: &Tree) -> bool {
     tree.inodes.iter().any(Inode::is_whiteout)
 }
 
-/// Returns the attribute that states a digest.
 fn metacopy(digest: Option<[u8; SHA256_LEN]>) -> Vec<u8> {
     let Some(digest) = digest else { return Vec::new() };
     let len = u8::try_from(METACOPY_HEAD_LEN.saturating_add(SHA256_LEN)).unwrap_or(u8::MAX);
     [[0, len, 0, SHA256].as_slice(), digest.as_slice()].concat()
 }
 
-/// Rewrites a tree to what overlayfs shows as that tree.
+/// Rewrites a tree so that overlayfs shows the original.
 ///
 /// Errors: `Failed` for an inode with too many attributes.
 pub(crate) fn rewrite(tree: &mut Tree, version: u32) -> Result<()> {
@@ -65,7 +64,7 @@ pub(crate) fn rewrite(tree: &mut Tree, version: u32) -> Result<()> {
     add_stubs(tree)
 }
 
-/// Renames attributes that overlayfs would read.
+/// Renames attributes that overlayfs would interpret.
 fn escape(inode: &mut Inode) {
     if !inode.xattrs.keys().any(|name| name.starts_with(OVERLAY)) {
         return;
@@ -78,7 +77,7 @@ fn escape(inode: &mut Inode) {
     inode.xattrs = xattrs.into_iter().map(|(name, value)| (escaped(name), value)).collect();
 }
 
-/// Hides the directories of the objects, 00 to ff, in the root.
+/// Adds whiteouts to the root that hide the directories of objects, 00 to ff.
 fn add_stubs(tree: &mut Tree) -> Result<()> {
     let Some(root) = tree.get_mut(Tree::ROOT) else { return Ok(()) };
     root.set_xattr(OPAQUE, b"y").map_err(|fault| Error::failed(format!("/: {fault}")))?;

@@ -1,30 +1,26 @@
-//! Inodes and names of an image that is to be written.
+//! Inodes and names of an image to be written.
 
 use packfs_core::{Error, FileType, Name, Owner, Result, Timestamp, Xattrs, escaped};
 use std::collections::BTreeMap;
 
-/// Longest path of an object, and longest target of a symbolic link, in bytes (`PATH_MAX` without
-/// the NUL).
+/// Longest path of an object or target of a symbolic link (`PATH_MAX` without the NUL).
 pub(super) const PATH_LEN_MAX: usize = 4095;
-/// Most bytes of a file in the image itself.
+/// Limit of a file's data in the image itself.
 pub(super) const CONTENT_LEN_MAX: usize = 5000;
-/// Most bytes of the attributes of an inode, each counted with its head and padding.
+/// Limit of an inode's attributes, each with header and padding.
 const XATTRS_LEN_MAX: usize = 32_767;
-/// Head of the attributes of an inode.
 const XATTRS_HEAD_LEN: usize = 12;
-/// Head and padding of one attribute.
 const XATTR_HEAD_LEN: usize = 7;
-/// Longest name of an attribute.
 const XATTR_NAME_MAX: usize = 255;
-/// Largest file: the table of its chunks, all of them holes, has to fit into a block.
+/// Largest file: the table of its chunks, all of them holes, must fit into a block.
 const FILE_LEN_MAX: u64 = 1024 << 43;
 
 /// Contents of a regular file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct File {
-    /// Contents that lie in the image itself, at most 5,000 bytes. The image then names no object.
+    /// Contents in the image itself, at most 5,000 bytes; there is no object then.
     pub content: Option<Box<[u8]>>,
-    /// Path of the object below the directory of objects; empty if it is not known.
+    /// Path of the object below the directory of objects; empty if unknown.
     pub object: Vec<u8>,
     /// fs-verity digest of the contents, SHA-256.
     pub digest: Option<[u8; 32]>,
@@ -54,19 +50,19 @@ pub struct Inode {
     pub(crate) children: BTreeMap<Box<[u8]>, Child>,
 }
 
-/// A name in a directory.
+/// A directory entry.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Child {
     pub(crate) inode: u32,
-    /// Set for names behind the first one of an inode.
+    /// Set for further names of an inode.
     pub(crate) is_link: bool,
 }
 
 impl Inode {
-    /// Returns an inode of a type, which belongs to root, without contents.
+    /// Returns an inode of a type, owned by root, without contents.
     pub fn new(file_type: FileType, permissions: u16) -> Self {
         Inode {
-            // Types have four bits above the permissions.
+            // The type is in the four bits above the permissions.
             mode: u16::try_from(file_type.mode_bits()).unwrap_or(0) | permissions & 0o7777,
             links: 1,
             owner: Owner::default(),
@@ -80,7 +76,7 @@ impl Inode {
         }
     }
 
-    /// Returns the type; a file for a mode without a known one, which no tree takes.
+    /// Returns the type; a file if the mode has none, which `checked` refuses.
     pub(crate) fn file_type(&self) -> FileType {
         FileType::from_mode_bits(self.mode.into()).unwrap_or(FileType::File)
     }
@@ -89,18 +85,15 @@ impl Inode {
         self.file_type() == FileType::Directory
     }
 
-    /// True for a character device 0:0, which overlayfs takes for a removed file.
+    /// True for a character device 0:0, which overlayfs takes for a whiteout.
     pub(super) fn is_whiteout(&self) -> bool {
         self.file_type() == FileType::CharDevice && self.device == 0
     }
 
-    /// True for a file whose contents are an object.
     pub(crate) fn is_external(&self) -> bool {
         self.file_type() == FileType::File && self.size > 0 && self.file.content.is_none()
     }
 
-    /// Sets an attribute.
-    ///
     /// Errors: the fault of attributes that no inode can have.
     pub(super) fn set_xattr(&mut self, name: &[u8], value: &[u8]) -> Result<(), &'static str> {
         self.xattrs.insert(name.to_vec(), value.to_vec());
@@ -118,7 +111,8 @@ impl Inode {
         }
     }
 
-    /// Checks what no image can hold, and sets the length of a link and of contents.
+    /// Refuses fields that do not fit into an image, and sets the length of links and inline
+    /// contents.
     fn checked(mut self) -> Result<Self, &'static str> {
         if FileType::from_mode_bits(self.mode.into()).is_none() {
             return Err("the mode has no known file type");
@@ -153,7 +147,7 @@ impl Inode {
     }
 }
 
-/// Every inode with its names. Inode 0 is the root.
+/// Inodes with their names. Inode 0 is the root.
 #[derive(Clone, Debug)]
 pub struct Tree {
     pub(crate) inodes: Vec<Inode>,
@@ -163,21 +157,23 @@ impl Tree {
     /// The root directory.
     pub const ROOT: u32 = 0;
 
-    /// Starts a tree.
+    /// Creates a tree.
     ///
-    /// Errors: `Failed` for a root that is no directory, and for what no image can hold.
+    /// Errors: `Failed` for a root that is not a directory, and for values that do not fit into an
+    /// image.
     pub fn new(root: Inode) -> Result<Self> {
         let root = root.checked().map_err(|fault| Error::failed(format!("/: {fault}")))?;
-        match root.is_dir() {
-            true => Ok(Tree { inodes: vec![root] }),
-            false => Err(Error::failed("/: the root must be a directory")),
+        if root.is_dir() {
+            Ok(Tree { inodes: vec![root] })
+        } else {
+            Err(Error::failed("/: the root must be a directory"))
         }
     }
 
     /// Adds an inode with its first name, and returns its number.
     ///
-    /// Errors: `Failed` for a name that is there already, a parent that is no directory, and for
-    /// what no image can hold.
+    /// Errors: `Failed` for a name that exists already, a parent that is not a directory, and for
+    /// values that do not fit into an image.
     pub fn add(&mut self, parent: u32, name: &[u8], inode: Inode) -> Result<u32> {
         let wrong = |fault: &str| Error::failed(format!("\"{}\": {fault}", escaped(name)));
         let inode = inode.checked().map_err(wrong)?;
@@ -204,7 +200,7 @@ impl Tree {
         let parent = self.get_mut(parent).filter(|parent| parent.is_dir());
         let children = &mut parent.ok_or_else(|| wrong("the parent is not a directory"))?.children;
         if children.contains_key(name) {
-            return Err(wrong("the name is there twice"));
+            return Err(wrong("the name exists twice"));
         }
         children.insert(name.into(), child);
         Ok(())

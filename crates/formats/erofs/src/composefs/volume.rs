@@ -1,5 +1,4 @@
-//! An image as overlayfs shows it: contents from objects, without the attributes by which overlayfs
-//! works.
+//! An image as overlayfs shows it: contents from objects, without the attributes of overlayfs.
 
 use super::names::*;
 use super::overlay::{METACOPY_HEAD_LEN, SHA256};
@@ -7,36 +6,34 @@ use super::{HEADER_VERSION, MAGIC, SHA256_LEN};
 use crate::volume::ErofsVolume;
 use packfs_core::{Error, FileType, Image, ImagePath, Name, Result, Xattrs, escaped, range_at, usize_of};
 use packfs_format::{
-    DirCursor, DirEntry, Extent, ExtentFrom, FactValue, Facts, Finding, FormatInfo, Inode, InodeId,
-    InodeKind, Object, Objects, Severity, SpaceOwner, StoredExtent, Volume,
+    Caching, Check, DirCursor, DirEntry, Directories, Extent, ExtentFrom, FactValue, Facts, Finding,
+    FormatInfo, Health, Inode, InodeId, InodeKind, Object, ObjectFiles, Objects, Severity, Space, SpaceOwner,
+    Storage, StoredExtent, Volume,
 };
 use std::collections::{HashMap, HashSet};
 use std::ops::{ControlFlow, Range};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Number of SHA-512 in Linux's `fsverity.h`.
+/// `FS_VERITY_HASH_ALG_SHA512` of Linux's `fsverity.h`.
 const SHA512: u8 = 2;
 const SHA512_LEN: usize = 64;
-/// Addresses between objects, so that no read goes from one to the next.
+/// Gap between the addresses of objects, so that a read never spans two.
 const GAP: u64 = 1 << 26;
-/// Most objects that are open at a time.
 const OPEN_MAX: usize = 128;
 
-/// Finding that is true of every image: the feature is not announced, and kernels do not ask for
-/// it.
+/// A finding of every image: the feature is not announced, and kernels do not check it.
 const UNANNOUNCED: &str = "the image uses chunked_file, but does not announce it";
 
-/// Device number 0:0, of files that overlayfs takes for removed.
+/// Device 0:0, which overlayfs takes for a whiteout.
 const REMOVED: InodeKind = InodeKind::CharDevice(packfs_core::DeviceNumber { major: 0, minor: 0 });
 
-/// An opened image.
 pub(super) struct ComposefsVolume {
     inner: ErofsVolume,
     version: u32,
     data: Arc<Data>,
 }
 
-/// The image, and behind it all objects that were asked for.
+/// The image, followed by all objects that were requested.
 struct Data {
     image: Arc<dyn Image>,
     objects: Option<Arc<dyn Objects>>,
@@ -45,18 +42,14 @@ struct Data {
 
 #[derive(Default)]
 struct Places {
-    /// Objects with their addresses, in order.
     rows: Vec<(u64, Object)>,
     by_object: HashMap<Object, u64>,
-    /// Lengths of all rows together.
     len: u64,
-    /// Objects that are open, by row, the one opened last at the end.
+    /// Open objects by row; the most recently opened is the last.
     open: Vec<(usize, Arc<dyn Image>)>,
 }
 
 impl ComposefsVolume {
-    /// Opens an image, with a store of objects if one is given.
-    ///
     /// Errors: `Corrupt`; `Unsupported` for another version of the header.
     pub(super) fn open(image: Arc<dyn Image>, objects: Option<Arc<dyn Objects>>) -> Result<Self> {
         let mut head = [[0; 4]; 4];
@@ -75,13 +68,13 @@ impl ComposefsVolume {
         Ok(ComposefsVolume { inner, version, data })
     }
 
-    /// Checks what the attributes of all files say of their objects.
+    /// Checks the attributes of all files that describe objects.
     fn check_objects(&self, found: &mut dyn FnMut(Finding)) -> Result<()> {
         let mut seen = HashSet::from([self.root()]);
         let mut open = vec![(self.root(), ImagePath::root())];
         while let Some((dir, path)) = open.pop() {
             let mut entries = Vec::new();
-            // Faults of listings are those of the check of the EROFS image.
+            // The check of the EROFS image reports faults of listings.
             let _ = self.inner.read_dir(dir, DirCursor::default(), &mut |entry, _| {
                 entries.push(entry);
                 ControlFlow::Continue(())
@@ -92,7 +85,8 @@ impl ComposefsVolume {
                     FileType::Directory if seen.insert(entry.id) => open.push((entry.id, path.join(name))),
                     FileType::File => {
                         if let Err(error) = self.object(entry.id) {
-                            let (severity, place) = (Severity::Error, format!("{:?}", path.join(name)));
+                            let severity = Severity::Error;
+                            let place = format!("{:?}", path.join(name));
                             found(Finding { severity, place, fault: error.to_string() });
                         }
                     }
@@ -103,8 +97,7 @@ impl ComposefsVolume {
         Ok(())
     }
 
-    /// Returns the kind of an inode as overlayfs shows it; true if it is that of a whiteout which
-    /// the tree has as a file.
+    /// Returns the kind that overlayfs shows; true for an escaped whiteout of the tree.
     fn kind(&self, id: InodeId, inode: &Inode) -> Result<(InodeKind, bool)> {
         let may_be = inode.has_xattrs && matches!(inode.kind, InodeKind::File { len: 0 });
         let is_kept = may_be && self.inner.xattrs(id)?.contains_key(WHITEOUT);
@@ -112,7 +105,7 @@ impl ComposefsVolume {
     }
 }
 
-/// Returns what overlayfs shows of the attributes of a file.
+/// Returns the attributes that overlayfs shows.
 fn shown(xattrs: Xattrs) -> Xattrs {
     let is_whiteout = xattrs.contains_key(WHITEOUT);
     let has_whiteouts = xattrs.contains_key(WHITEOUTS);
@@ -129,7 +122,7 @@ fn shown(xattrs: Xattrs) -> Xattrs {
     rows.collect()
 }
 
-/// Returns the digest that an attribute of overlayfs states, if it does.
+/// Returns the digest in an attribute of overlayfs, if it contains one.
 fn digest_of(metacopy: &[u8]) -> Result<Option<Vec<u8>>> {
     let Some((head, digest)) = metacopy.split_at_checked(METACOPY_HEAD_LEN) else { return Ok(None) };
     let fault = match head {
@@ -162,65 +155,12 @@ impl Volume for ComposefsVolume {
         Ok(inode)
     }
 
-    fn lookup(&self, dir: InodeId, name: &[u8]) -> Result<Option<InodeId>> {
-        match self.inner.lookup(dir, name)? {
-            Some(found) if self.inner.inode(found)?.kind == REMOVED => Ok(None),
-            found => Ok(found),
-        }
-    }
-
-    fn read_dir(
-        &self,
-        dir: InodeId,
-        from: DirCursor,
-        visit: &mut dyn FnMut(DirEntry, DirCursor) -> ControlFlow<()>,
-    ) -> Result<()> {
-        let mut fault = None;
-        self.inner.read_dir(dir, from, &mut |mut entry, cursor| {
-            if [FileType::CharDevice, FileType::File].contains(&entry.file_type) {
-                match self.inner.inode(entry.id).and_then(|inode| self.kind(entry.id, &inode)) {
-                    // What overlayfs takes for removed is not shown.
-                    Ok((REMOVED, false)) => return ControlFlow::Continue(()),
-                    Ok((kind, _)) => entry.file_type = kind.file_type(),
-                    Err(error) => fault = Some(error),
-                }
-            }
-            visit(entry, cursor)
-        })?;
-        fault.map_or(Ok(()), Err)
-    }
-
-    fn is_sorted(&self) -> bool {
-        true
-    }
-
-    fn fault(&self) -> Option<Error> {
-        self.inner.fault()
-    }
-
-    fn whole_fault(&self, checksum: bool) -> Result<Option<Error>> {
-        self.inner.whole_fault(checksum)
-    }
-
     fn read_link(&self, id: InodeId) -> Result<Vec<u8>> {
         self.inner.read_link(id)
     }
 
     fn xattrs(&self, id: InodeId) -> Result<Xattrs> {
         self.inner.xattrs(id).map(shown)
-    }
-
-    fn object(&self, id: InodeId) -> Result<Option<Object>> {
-        let inode = self.inner.inode(id)?;
-        let InodeKind::File { len } = inode.kind else { return Ok(None) };
-        if !inode.has_xattrs || len == 0 {
-            return Ok(None);
-        }
-        let xattrs = self.inner.xattrs(id)?;
-        let Some(metacopy) = xattrs.get(METACOPY) else { return Ok(None) };
-        let path = xattrs.get(REDIRECT).map(Vec::as_slice).unwrap_or_default();
-        let path = path.strip_prefix(b"/").unwrap_or(path).to_vec();
-        Ok(Some(Object { path, digest: digest_of(metacopy)?, len }))
     }
 
     fn extents(
@@ -240,34 +180,12 @@ impl Volume for ComposefsVolume {
         Ok(())
     }
 
-    fn stored_extents(
-        &self,
-        id: InodeId,
-        len: u64,
-        visit: &mut dyn FnMut(StoredExtent) -> ControlFlow<()>,
-    ) -> Result<()> {
-        // Objects take no room in the image.
-        match self.object(id)? {
-            Some(_) => Ok(()),
-            None => self.inner.stored_extents(id, len, visit),
-        }
-    }
-
     fn data_image(&self) -> Option<Arc<dyn Image>> {
         Some(Arc::clone(&self.data) as Arc<dyn Image>)
     }
 
-    fn objects_len(&self) -> u64 {
-        self.data.places().len
-    }
-
     fn image_len(&self) -> Option<u64> {
         self.inner.image_len()
-    }
-
-    fn keep_at_most(&self, len_max: usize) {
-        self.data.places().open.clear();
-        self.inner.keep_at_most(len_max);
     }
 
     fn inode_count_hint(&self) -> u64 {
@@ -288,10 +206,58 @@ impl Volume for ComposefsVolume {
         Ok(facts)
     }
 
-    fn space(&self) -> Result<Vec<SpaceOwner>> {
-        self.inner.space()
+    fn health(&self) -> Option<&dyn Health> {
+        Some(self)
     }
 
+    fn objects(&self) -> Option<&dyn ObjectFiles> {
+        Some(self)
+    }
+
+    fn storage(&self) -> Option<&dyn Storage> {
+        Some(self)
+    }
+
+    fn caching(&self) -> Option<&dyn Caching> {
+        Some(self)
+    }
+}
+
+impl Directories for ComposefsVolume {
+    fn lookup(&self, dir: InodeId, name: &[u8]) -> Result<Option<InodeId>> {
+        match self.inner.lookup(dir, name)? {
+            Some(found) if self.inner.inode(found)?.kind == REMOVED => Ok(None),
+            found => Ok(found),
+        }
+    }
+
+    fn read_dir(
+        &self,
+        dir: InodeId,
+        from: DirCursor,
+        visit: &mut dyn FnMut(DirEntry, DirCursor) -> ControlFlow<()>,
+    ) -> Result<()> {
+        let mut fault = None;
+        self.inner.read_dir(dir, from, &mut |mut entry, cursor| {
+            if [FileType::CharDevice, FileType::File].contains(&entry.file_type) {
+                match self.inner.inode(entry.id).and_then(|inode| self.kind(entry.id, &inode)) {
+                    // Whiteouts are hidden.
+                    Ok((REMOVED, false)) => return ControlFlow::Continue(()),
+                    Ok((kind, _)) => entry.file_type = kind.file_type(),
+                    Err(error) => fault = Some(error),
+                }
+            }
+            visit(entry, cursor)
+        })?;
+        fault.map_or(Ok(()), Err)
+    }
+
+    fn is_sorted(&self) -> bool {
+        true
+    }
+}
+
+impl Check for ComposefsVolume {
     fn check(&self, found: &mut dyn FnMut(Finding)) -> Result<()> {
         self.inner.check(&mut |finding| {
             if finding.fault != UNANNOUNCED {
@@ -302,8 +268,69 @@ impl Volume for ComposefsVolume {
     }
 }
 
+impl Space for ComposefsVolume {
+    fn space(&self) -> Result<Vec<SpaceOwner>> {
+        self.inner.space()
+    }
+}
+
+impl Health for ComposefsVolume {
+    fn fault(&self) -> Option<Error> {
+        self.inner.fault()
+    }
+
+    fn whole_fault(&self, checksum: bool) -> Result<Option<Error>> {
+        self.inner.whole_fault(checksum)
+    }
+}
+
+impl ObjectFiles for ComposefsVolume {
+    fn object(&self, id: InodeId) -> Result<Option<Object>> {
+        let inode = self.inner.inode(id)?;
+        let InodeKind::File { len } = inode.kind else { return Ok(None) };
+        if !inode.has_xattrs || len == 0 {
+            return Ok(None);
+        }
+        let xattrs = self.inner.xattrs(id)?;
+        let Some(metacopy) = xattrs.get(METACOPY) else { return Ok(None) };
+        let path = xattrs.get(REDIRECT).map(Vec::as_slice).unwrap_or_default();
+        let path = path.strip_prefix(b"/").unwrap_or(path).to_vec();
+        Ok(Some(Object { path, digest: digest_of(metacopy)?, len }))
+    }
+
+    fn objects_len(&self) -> u64 {
+        self.data.places().len
+    }
+}
+
+impl Storage for ComposefsVolume {
+    fn stored_extents(
+        &self,
+        id: InodeId,
+        len: u64,
+        visit: &mut dyn FnMut(StoredExtent) -> ControlFlow<()>,
+    ) -> Result<()> {
+        // Objects take no space in the image.
+        match self.object(id)? {
+            Some(_) => Ok(()),
+            None => (&self.inner as &dyn Volume).stored_extents(id, len, visit),
+        }
+    }
+}
+
+impl Caching for ComposefsVolume {
+    fn will_read_inodes(&self, ids: &[InodeId]) {
+        self.inner.will_read_inodes(ids);
+    }
+
+    fn keep_at_most(&self, len_max: usize) {
+        self.data.places().open.clear();
+        self.inner.keep_at_most(len_max);
+    }
+}
+
 impl Data {
-    /// Each step leaves the table whole, so a thread that panicked with it has done no harm.
+    /// Each step leaves the table consistent, so a panicked thread has done no harm.
     fn places(&self) -> std::sync::MutexGuard<'_, Places> {
         self.places.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -326,7 +353,7 @@ impl Data {
             return Err(Error::corrupt(format!("object {path}"), fault));
         }
         let mut places = self.places();
-        // Another thread may have been faster.
+        // Another thread may have opened it.
         if let Some(at) = places.by_object.get(object) {
             return Ok(*at);
         }
@@ -341,7 +368,7 @@ impl Data {
         Ok(at)
     }
 
-    /// Returns the object at or before an address, with its own address.
+    /// Returns the object at or before an address, and its address.
     fn object_at(&self, offset: u64) -> Result<Option<(u64, Arc<dyn Image>)>> {
         let (row, at, object) = {
             let places = self.places();
@@ -354,7 +381,7 @@ impl Data {
             }
             (row, *at, object.clone())
         };
-        // Without the lock, because the object is read to verify it.
+        // Without the lock, because opening reads the object to verify it.
         let Some(objects) = &self.objects else { return Ok(None) };
         let image = objects.open(&object)?;
         let mut places = self.places();
@@ -372,12 +399,13 @@ impl Image for Data {
     }
 
     fn read_at(&self, offset: u64, buf: &mut [u8]) -> Result<usize> {
-        let (at, image) = match offset < self.image.len() {
-            true => (0, Arc::clone(&self.image)),
-            false => match self.object_at(offset)? {
+        let (at, image) = if offset < self.image.len() {
+            (0, Arc::clone(&self.image))
+        } else {
+            match self.object_at(offset)? {
                 Some(found) => found,
                 None => return Ok(0),
-            },
+            }
         };
         let within = offset.saturating_sub(at);
         let room = image.len().saturating_sub(within).min(buf.len() as u64);

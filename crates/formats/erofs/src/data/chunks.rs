@@ -1,4 +1,4 @@
-//! Files in chunks of equal length, each anywhere, on any device, or nowhere.
+//! Chunk-based files: chunks of equal length, each on any device or a hole.
 
 use super::{RunFrom, Runs};
 use crate::corruption::Place;
@@ -10,28 +10,22 @@ use packfs_core::{Error, Result};
 use std::mem::size_of;
 use zerocopy::little_endian::U32;
 
-/// Chunk map of a chunk-based inode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ChunkMap {
-    /// Address of the first row.
     pub(crate) at: u64,
     /// Bytes of a row: 4 or 8.
     pub(crate) row_len: u64,
-    /// Base-2 logarithm of a chunk's length.
     pub(crate) chunk_bits: u32,
-    /// Bits of a block number.
     address_bits: u32,
 }
 
 impl ChunkMap {
-    /// Returns the number of rows.
     pub(crate) fn row_count(&self, size: u64) -> u64 {
         size.div_ceil(1 << self.chunk_bits)
     }
 }
 
 impl Reader {
-    /// Reads and checks what an inode says of its chunks.
     pub(crate) fn chunk_map(&self, raw: &RawInode) -> Result<ChunkMap> {
         let format = (raw.i_u & 0xffff) as u16;
         if format & !EROFS_CHUNK_FORMAT_ALL != 0 {
@@ -71,7 +65,8 @@ impl Reader {
         Ok(())
     }
 
-    /// Calls `visit` for each chunk with its length in the file and its place, if it is no hole.
+    /// Calls `visit` for each chunk with its length in the file and its address, or `None` for a
+    /// hole.
     pub(super) fn each_chunk(
         &self,
         raw: &RawInode,
@@ -86,7 +81,6 @@ impl Reader {
         Ok(())
     }
 
-    /// Place of a chunk; `None` for a hole.
     fn chunk_place(&self, map: &ChunkMap, index: u64, len: u64, place: Place) -> Result<Option<u64>> {
         let (device, block) = self.chunk_row(map, nth_at(map.at, index, map.row_len), place)?;
         if block == low_bits(map.address_bits) {
@@ -96,7 +90,6 @@ impl Reader {
         self.joined.locate(&self.geometry, device, address, len, place).map(Some)
     }
 
-    /// Device and block of a row.
     fn chunk_row(&self, map: &ChunkMap, at: u64, place: Place) -> Result<(u16, u64)> {
         if map.row_len == EROFS_BLOCK_MAP_ENTRY_SIZE {
             return Ok((0, u64::from(self.read_struct::<U32>(at, place)?.get())));

@@ -1,13 +1,13 @@
-//! Clusters of an index: from heads to runs.
+//! Clusters of an index, from heads to runs.
 //!
-//! Owns the search for a cluster's head and end. Invariant: every step back goes back, every step
-//! forward forward, so a search takes no more steps than the index has entries.
+//! Owns the search for a cluster's head and end. Invariant: each search goes in one direction, so
+//! it takes no more steps than the index has entries.
 
 use super::lclusters::{Entries, Entry, HeadKind};
 use super::map_header::IndexHead;
 use super::stored::{Piece, PieceForm, PieceFrom};
 use super::{RunFrom, Runs};
-use crate::corruption::{Allowed, Corruption};
+use crate::corruption::Allowed;
 use crate::disk::*;
 use crate::raw::RawInode;
 use crate::reader::Reader;
@@ -15,7 +15,6 @@ use packfs_codec::BlockRef;
 use packfs_core::{Result, len_of, range_at};
 use std::ops::{ControlFlow, Range};
 
-/// A head, and which logical cluster it is of.
 #[derive(Clone, Copy, Debug)]
 struct Head {
     index: u64,
@@ -33,30 +32,29 @@ impl Head {
         }
     }
 
-    /// Returns its start in the file.
+    /// Offset in the file.
     fn offset(&self, bits: u32) -> u64 {
         self.index << bits | u64::from(self.start)
     }
 }
 
-/// A cluster: where it starts and ends in the file, and in how many blocks it is stored.
 struct Cluster {
     head: Head,
     logical: Range<u64>,
-    /// `None` if no entry says so.
+    /// `None` if no entry contains it.
     blocks: Option<u16>,
-    /// Set if the next logical cluster belongs wholly to it; that one then holds its length.
+    /// Set if the next logical cluster belongs wholly to the cluster; its entry then contains the
+    /// number of blocks.
     goes_on: bool,
     next: Option<Head>,
 }
 
-/// Facts of index entries besides the places of clusters.
+/// Facts of index entries other than the positions of clusters.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct EntryFacts {
-    /// The first logical cluster in which a cluster starts that an entry before it leads past:
-    /// kernels that look for the end of a cluster by such distances miss it.
+    /// The first logical cluster with a head that an earlier entry's distance skips: kernels that
+    /// search for the end of a cluster by distances miss it.
     pub(crate) missed: Option<u64>,
-    /// Set if a cluster is compressed with the second algorithm.
     pub(crate) second: bool,
 }
 
@@ -75,7 +73,7 @@ impl Reader {
         Ok(())
     }
 
-    /// Returns true if the cluster after the inode is uncompressed and starts within a block.
+    /// True if the cluster after the inode is uncompressed and starts within a block.
     pub(crate) fn has_plain_inline_cluster(&self, raw: &RawInode, index: &IndexHead) -> Result<bool> {
         let mut entries = Entries::new(self, raw, index);
         let head = find_head(&mut entries, index, raw.size.saturating_sub(1))?;
@@ -83,7 +81,6 @@ impl Reader {
         Ok(head.kind == HeadKind::Plain && self.geometry.in_block(offset) != 0)
     }
 
-    /// Looks at every entry of an index.
     pub(crate) fn entry_facts(&self, raw: &RawInode, index: &IndexHead) -> Result<EntryFacts> {
         let mut entries = Entries::new(self, raw, index);
         let mut facts = EntryFacts::default();
@@ -104,7 +101,6 @@ impl Reader {
         Ok(facts)
     }
 
-    /// Calls `visit` for each cluster of an index, in file order.
     pub(super) fn index_pieces(
         &self,
         raw: &RawInode,
@@ -132,7 +128,7 @@ impl Reader {
         let is_last = logical.end == raw.size;
         let inline_len = index.inline_len.filter(|_| is_last);
         let from = if let Some(lower) = index.packed_at.filter(|_| is_last) {
-            // Only full indexes have room for an offset beyond 4 GiB.
+            // Only full indexes have room for an offset above 4 GiB.
             let upper = if index.compact { 0 } else { u64::from(head.block) << 32 };
             PieceFrom::Packed(u64::from(lower) | upper)
         } else if let Some(inline_len) = inline_len {
@@ -145,8 +141,8 @@ impl Reader {
         let compressed = |algorithm| PieceForm::Compressed { algorithm, partial: head.partial };
         let form = match head.kind {
             HeadKind::Plain => {
-                // mkfs.erofs does not rotate what it puts after the inode, though kernels rotate
-                // it back: the data is what was written, and the check tells of it.
+                // mkfs.erofs does not rotate a tail after the inode, though kernels rotate it back:
+                // the original data is returned, and the check reports it.
                 let interlaced = index.interlaced && inline_len.is_none();
                 if let PieceFrom::Stored(stored) | PieceFrom::Inline(stored) = &from {
                     self.check_plain(entries.place(), logical, stored, interlaced)?;
@@ -186,7 +182,6 @@ impl Reader {
         }
     }
 
-    /// Returns the address of a cluster's blocks and their number.
     fn stored_cluster(
         &self,
         index: &IndexHead,
@@ -206,17 +201,15 @@ impl Reader {
         let len = blocks << self.geometry.block_bits;
         if len > u64::from(Z_EROFS_PCLUSTER_MAX_SIZE) {
             let allowed = Allowed::AtMost(u64::from(Z_EROFS_PCLUSTER_MAX_SIZE));
-            let place = entries.place();
-            return Err(Corruption::Figure { place, figure: "stored length", found: len, allowed }.into());
+            return Err(entries.place().figure("stored length", len, allowed));
         }
         let address = u64::from(head.block) << self.geometry.block_bits;
-        // The last block of an image may be cut off where nothing of it is used.
+        // The last block of an image may be truncated after its used part.
         let start = self.joined.locate(&self.geometry, 0, address, len, entries.place())?;
         Ok(range_at(start, len))
     }
 }
 
-/// The head of the cluster that holds a byte of the file.
 fn find_head(entries: &mut Entries<'_>, index: &IndexHead, offset: u64) -> Result<Head> {
     let mut at = offset >> index.lcluster_bits;
     let mut entry = entries.get(at)?;
@@ -232,7 +225,7 @@ fn find_head(entries: &mut Entries<'_>, index: &IndexHead, offset: u64) -> Resul
             Entry::Head { kind, start, block, partial } => {
                 return Ok(Head { index: at, kind, start, block, partial });
             }
-            // Never 0.
+            // `back` is never 0.
             Entry::Later { back, .. } => u64::from(back),
         };
         at = at.checked_sub(back).ok_or_else(|| entries.fault("a distance that reaches before the file"))?;
@@ -240,10 +233,12 @@ fn find_head(entries: &mut Entries<'_>, index: &IndexHead, offset: u64) -> Resul
     }
 }
 
-/// Looks for the end of a cluster, and for what its entries say.
+/// Finds the end of a cluster, and its number of blocks.
 fn follow(entries: &mut Entries<'_>, index: &IndexHead, size: u64, head: Head) -> Result<Cluster> {
     let bits = index.lcluster_bits;
-    let (mut blocks, mut next, mut goes_on) = (None, None, false);
+    let mut blocks = None;
+    let mut next = None;
+    let mut goes_on = false;
     for (distance, at) in (0_u64..).zip(head.index..index.lcluster_count).skip(1) {
         match entries.get(at)? {
             Entry::Later { back, blocks: found, .. } => {

@@ -1,35 +1,31 @@
-//! Files with encoded extents: records that say where each extent starts and how it is stored.
+//! Files with encoded extents: records with the start and encoding of each extent.
 //!
-//! Records of 8 bytes are found at once, those of 16 and 32 by halving. Those of 4 hold lengths
-//! only, which are added up from the first on. The last sum is kept, which makes sequential reads
-//! fast.
+//! Records of 8 bytes are indexed directly, those of 16 and 32 searched by bisection. Those of 4
+//! contain lengths only, which are summed from the first on; the last sum is cached, which makes
+//! sequential reads fast.
 
 use super::map_header::EncodedHead;
 use super::stored::{Piece, PieceForm, PieceFrom};
 use super::{RunFrom, Runs};
-use crate::corruption::{Corruption, Place};
+use crate::corruption::Place;
 use crate::disk::*;
 use crate::figures::nth_at;
 use crate::raw::RawInode;
 use crate::reader::Reader;
 use packfs_core::{Result, len_of, range_at, usize_of};
+use packfs_format::filled;
 use std::ops::{ControlFlow, Range};
 use std::sync::PoisonError;
-use zerocopy::FromZeros;
-use zerocopy::IntoBytes;
 use zerocopy::little_endian::{U32, U64};
 
-/// A record in plain figures.
 #[derive(Clone, Copy, Debug)]
 struct Record {
     plen: u32,
-    /// Address of its data.
     address: u64,
-    /// Its start in the file.
     offset: u64,
 }
 
-/// Takes a record, its range of the file, and true for the last one.
+/// Arguments: a record, its range of the file, and true for the last one.
 type VisitRecord<'v> = dyn FnMut(&Record, Range<u64>, bool) -> Result<ControlFlow<()>> + 'v;
 
 impl Record {
@@ -55,8 +51,8 @@ impl Reader {
         Ok(())
     }
 
-    /// Calls `visit` for each record from the one at `index` on, until it breaks. Returns the
-    /// record visited last and its index.
+    /// Calls `visit` for each record from `index` on, until it breaks. Returns the last index and
+    /// record.
     fn each_record(
         &self,
         raw: &RawInode,
@@ -72,14 +68,11 @@ impl Reader {
         loop {
             let address = record.address.saturating_add(record.stored_len());
             let following = index.saturating_add(1);
-            let next = match following < head.count {
-                true => Some(self.record(raw, head, following, address)?),
-                false => None,
-            };
+            let next =
+                if following < head.count { Some(self.record(raw, head, following, address)?) } else { None };
             let end = next.map_or(raw.size, |next| next.offset);
             if record.offset >= end || end > raw.size {
-                let fault = "extents that do not follow each other";
-                return Err(Corruption::Fault { place: place(raw), fault }.into());
+                return Err(place(raw).fault("extents that do not follow each other"));
             }
             match (visit(&record, record.offset..end, next.is_none())?, next) {
                 (ControlFlow::Continue(()), Some(next)) => (index, record) = (following, next),
@@ -88,7 +81,6 @@ impl Reader {
         }
     }
 
-    /// Calls `visit` for each extent, in file order.
     pub(super) fn encoded_pieces(
         &self,
         raw: &RawInode,
@@ -97,10 +89,9 @@ impl Reader {
     ) -> Result<()> {
         let mut at = 0;
         let last = self.each_record(raw, head, 0, &mut |record, logical, is_last| {
-            // Later ones follow each other.
+            // Later extents are adjacent.
             if logical.start != at {
-                let fault = "the first extent does not start at 0";
-                return Err(Corruption::Fault { place: place(raw), fault }.into());
+                return Err(place(raw).fault("the first extent does not start at 0"));
             }
             at = logical.end;
             visit(self.record_piece(raw, head, record, logical, is_last)?)?;
@@ -180,14 +171,16 @@ impl Reader {
         }
     }
 
-    /// Reads a record; `address` is where its data starts if it does not say so itself.
+    /// Reads a record; `address` is used if the record does not contain one.
     fn record(&self, raw: &RawInode, head: &EncodedHead, index: u64, address: u64) -> Result<Record> {
         let in_front = if head.record_len == 4 { size_of::<U64>() as u64 } else { 0 };
         let at = nth_at(head.at.saturating_add(in_front), index, head.record_len);
-        let mut extent = Extent::new_zeroed();
-        let room = extent.as_mut_bytes().get_mut(..usize_of(head.record_len)).unwrap_or_default();
-        self.read_metadata(at, room, place(raw))?;
-        let (low, high) = (u64::from(extent.pstart_lo.get()), u64::from(extent.pstart_hi.get()));
+        let extent: Extent = filled(|bytes| {
+            let room = bytes.get_mut(..usize_of(head.record_len)).unwrap_or_default();
+            self.read_metadata(at, room, place(raw))
+        })?;
+        let low = u64::from(extent.pstart_lo.get());
+        let high = u64::from(extent.pstart_hi.get());
         let starts = u64::from(extent.lstart_lo.get()) | u64::from(extent.lstart_hi.get()) << 32;
         Ok(match head.record_len {
             4 => Record { plen: extent.plen.get(), address, offset: index << head.lcluster_bits },
@@ -196,7 +189,6 @@ impl Reader {
         })
     }
 
-    /// The last record that starts at or before a byte of the file.
     fn last_record_before(&self, raw: &RawInode, head: &EncodedHead, offset: u64) -> Result<u64> {
         let (mut low, mut high) = (0, head.count);
         while len_of(&(low..high)) > 1 {
@@ -204,13 +196,12 @@ impl Reader {
             if self.record(raw, head, middle, 0)?.offset > offset { high = middle } else { low = middle }
         }
         if self.record(raw, head, low, 0)?.offset > offset {
-            let fault = "the first extent does not start at 0";
-            return Err(Corruption::Fault { place: place(raw), fault }.into());
+            return Err(place(raw).fault("the first extent does not start at 0"));
         }
         Ok(low)
     }
 
-    /// Returns the address of the data of a 4-byte record: the sum of the lengths before it.
+    /// Returns the data address of a 4-byte record: the sum of the lengths before it.
     fn summed_address(&self, raw: &RawInode, head: &EncodedHead, index: u64) -> Result<u64> {
         let kept = *self.last_record.lock().unwrap_or_else(PoisonError::into_inner);
         let (first, mut address) = match kept {

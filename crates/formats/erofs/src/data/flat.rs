@@ -1,4 +1,4 @@
-//! Files in one run of blocks, with or without their last part after the inode.
+//! Files in one run of blocks, with or without an inline tail.
 
 use super::{RunFrom, Runs};
 use crate::figures::low_bits;
@@ -7,7 +7,7 @@ use crate::reader::Reader;
 use packfs_core::Result;
 
 impl Reader {
-    /// Returns the length of a flat file's part that lies in blocks.
+    /// Returns the length of a flat file without its inline tail.
     pub(super) fn flat_blocks_len(&self, raw: &RawInode) -> u64 {
         match raw.layout {
             Layout::FlatInline => raw.size.saturating_sub(1) & !low_bits(self.geometry.block_bits),

@@ -1,7 +1,7 @@
-//! Entries of an index: what is said of one logical cluster, in either form.
+//! Entries of an index, full or compact.
 //!
-//! Owns the packing of compact entries. Invariant: an [`Entry`] handed out is either a head with an
-//! offset inside its logical cluster, or lies after one by a distance of at least 1.
+//! Owns the packing of compact entries. Invariant: a returned [`Entry`] is either a head with an
+//! offset inside its logical cluster, or follows a head at a distance of at least 1.
 
 use super::map_header::{IndexHead, PackPlace};
 use crate::corruption::{Allowed, Corruption, Place};
@@ -12,10 +12,8 @@ use crate::reader::Reader;
 use packfs_core::{Result, usize_of};
 use std::mem::size_of;
 
-/// Most entries of a pack.
 const PACK_MAX: usize = usize_of(COMPACT_2B_PACK_COUNT);
 
-/// Storage of a cluster that starts at a head.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum HeadKind {
     Plain,
@@ -23,7 +21,6 @@ pub(crate) enum HeadKind {
     Head2,
 }
 
-/// One logical cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Entry {
     /// A cluster starts here.
@@ -31,30 +28,26 @@ pub(crate) enum Entry {
         kind: HeadKind,
         /// Offset in the logical cluster.
         start: u32,
-        /// Its first block.
         block: u32,
-        /// Only the beginning of the decoded cluster is meant.
+        /// Only the start of the decoded cluster is referred to.
         partial: bool,
     },
-    /// A cluster goes on.
+    /// A cluster continues.
     Later {
-        /// Logical clusters back to its head, or to another one that knows more.
+        /// Distance in logical clusters to the head, or to an entry nearer to it.
         back: u32,
-        /// Right after the head: how many blocks the cluster is stored in; 0 if it lies in the
-        /// packed inode.
+        /// Only directly after the head: stored blocks of the cluster; 0 if it is in the packed
+        /// inode.
         blocks: Option<u16>,
-        /// Logical clusters on to the next head, where the entry says so. Nothing here relies on
-        /// it, but kernels do.
+        /// Distance to the next head, if stored. Unused here, but kernels rely on it.
         forward: Option<u32>,
     },
 }
 
-/// Reads entries of one index; keeps the pack read last.
 pub(crate) struct Entries<'a> {
     reader: &'a Reader,
     head: &'a IndexHead,
     place: Place,
-    /// Index of the pack's first entry.
     pack_first: u64,
     pack_len: usize,
     pack: [Entry; PACK_MAX],
@@ -75,9 +68,7 @@ impl<'a> Entries<'a> {
         Corruption::Fault { place: self.place, fault }
     }
 
-    /// The entry of a logical cluster.
-    ///
-    /// Errors: `Corrupt` for an index beyond the file's end, too.
+    /// Errors: `Corrupt`, also for an index after the end of the file.
     pub(crate) fn get(&mut self, index: u64) -> Result<Entry> {
         if index >= self.head.lcluster_count {
             return Err(self.fault("a cluster continues after the end of the file").into());
@@ -92,7 +83,6 @@ impl<'a> Entries<'a> {
         self.of_pack(index).ok_or_else(|| self.fault("an entry outside of its pack").into())
     }
 
-    /// Returns an entry if it is of the pack read last.
     fn of_pack(&self, index: u64) -> Option<Entry> {
         let slot = index.checked_sub(self.pack_first)?;
         self.pack.get(..self.pack_len)?.get(usize_of(slot)).copied()
@@ -118,13 +108,12 @@ impl<'a> Entries<'a> {
         };
         if start >> self.head.lcluster_bits != 0 {
             let allowed = Allowed::AtMost(low_bits(self.head.lcluster_bits));
-            let (figure, found) = ("start in a logical cluster", u64::from(start));
-            return Err(Corruption::Figure { place: self.place, figure, found, allowed }.into());
+            return Err(self.place.figure("start in a logical cluster", start, allowed));
         }
         Ok(Entry::Head { kind, start, block, partial })
     }
 
-    /// An entry that tells a distance, or how many blocks the cluster is stored in.
+    /// Decodes a distance, or the number of stored blocks.
     fn later(&self, delta: u16, forward: Option<u32>) -> Result<Entry> {
         if delta & Z_EROFS_LI_D0_CBLKCNT != 0 {
             if self.head.big == [false; 2] {
@@ -149,7 +138,7 @@ impl<'a> Entries<'a> {
             bytes.map_or(0, |bytes| u32::from_le_bytes(*bytes))
         };
         let base = word(usize_of(len).saturating_sub(size_of::<u32>()));
-        // What lies after the file's end may be anything.
+        // Entries after the end of the file are undefined.
         let used = usize_of(self.head.lcluster_count.saturating_sub(first)).min(count);
         let lo_bits = self.head.lcluster_bits.max(COMPACT_LO_BITS_MIN);
         let mut raw = [(0_u8, 0_u16); PACK_MAX];
@@ -164,8 +153,8 @@ impl<'a> Entries<'a> {
         Ok(())
     }
 
-    /// Turns the slots of a pack into entries. Blocks are counted from the pack's base: each head
-    /// takes one, or as many as the entry after it says.
+    /// Converts the slots of a pack to entries. Blocks are counted from the pack's base: each head
+    /// takes one, or the number in the entry after it.
     fn decode_pack(
         &self,
         raw: &[(u8, u16)],
@@ -174,7 +163,7 @@ impl<'a> Entries<'a> {
         out: &mut [Entry; PACK_MAX],
     ) -> Result<()> {
         let big = self.head.big[0];
-        // Without big clusters the base is the block before the first head's.
+        // Without big clusters the base is the block before that of the first head.
         let mut block = if big { base } else { base.wrapping_add(1) };
         let mut before: Option<u32> = None;
         for (following, (&(kind, lo), out)) in (1..).zip(raw.iter().zip(out.iter_mut())) {
@@ -190,8 +179,8 @@ impl<'a> Entries<'a> {
             }
             let is_count = lo & Z_EROFS_LI_D0_CBLKCNT != 0;
             *out = if following == slot_count && !is_count {
-                // The last slot looks forwards; how far it lies after its head follows from the
-                // one before.
+                // The last slot contains the distance forward; its distance back follows from the
+                // slot before.
                 let back = before.ok_or_else(|| self.fault("a pack without a head or distance"))?;
                 Entry::Later { back: back.saturating_add(1), blocks: None, forward: Some(u32::from(lo)) }
             } else {

@@ -1,6 +1,6 @@
-//! The head of a compressed file's map: which kind of index follows.
+//! Header of a compressed file's map, which determines the kind of index.
 
-use crate::corruption::{Allowed, Corruption};
+use crate::corruption::Allowed;
 use crate::disk::*;
 use crate::figures::nth_at;
 use crate::raw::{Layout, RawInode};
@@ -8,60 +8,52 @@ use crate::reader::Reader;
 use packfs_core::{Result, len_of, usize_of};
 use std::mem::size_of;
 
-/// An index with an entry for each logical cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct IndexHead {
-    /// Address of the first entry.
     pub(crate) at: u64,
     /// Entries of 4 and 2 bytes instead of 8.
     pub(crate) compact: bool,
-    /// Compact: how many entries of 4 bytes stand before those of 2, and how many of 2 there
-    /// are.
+    /// Compact: number of 4-byte entries before the 2-byte ones, and number of the latter.
     pub(crate) initial_4b: u64,
     pub(crate) count_2b: u64,
     /// Clusters of several blocks: for HEAD1, and for HEAD2 and PLAIN.
     pub(crate) big: [bool; 2],
-    /// Stored length of the last cluster if that lies after the index.
+    /// Stored length of the last cluster if it follows the index.
     pub(crate) inline_len: Option<u16>,
-    /// The last cluster lies in the packed inode, at this offset (its lower 32 bits).
+    /// Offset of the last cluster in the packed inode (lower 32 bits).
     pub(crate) packed_at: Option<u32>,
     pub(crate) interlaced: bool,
-    /// Algorithms of HEAD1 and HEAD2.
     pub(crate) algorithms: [u8; 2],
     /// Base-2 logarithm of a logical cluster.
     pub(crate) lcluster_bits: u32,
-    /// Number of logical clusters of the file.
     pub(crate) lcluster_count: u64,
 }
 
-/// Encoded extents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct EncodedHead {
-    /// Address of the first record; before records of 4 bytes stands the address of the data.
+    /// Address of the first record; before records of 4 bytes it is preceded by the address of the
+    /// data.
     pub(crate) at: u64,
     /// Bytes of a record: 4, 8, 16 or 32.
     pub(crate) record_len: u64,
-    /// Number of records.
     pub(crate) count: u64,
-    /// Records of 4 and 8 bytes: base-2 logarithm of what each stands for.
+    /// Records of 4 and 8 bytes: logarithm of the length of each.
     pub(crate) lcluster_bits: u32,
     pub(crate) interlaced: bool,
-    /// The last extent lies in the packed inode.
+    /// The last extent is in the packed inode.
     pub(crate) packed: bool,
 }
 
-/// Place of a pack of compact entries.
 pub(crate) struct PackPlace {
     pub(crate) at: u64,
     pub(crate) len: u64,
-    /// Index of its first entry.
     pub(crate) first: u64,
     pub(crate) count: usize,
     pub(crate) entry_bits: usize,
 }
 
 impl IndexHead {
-    /// Returns the end of the index, an address, at which an inline cluster starts.
+    /// End of the index, where an inline cluster starts.
     pub(crate) fn end(&self) -> u64 {
         let last = self.lcluster_count.saturating_sub(1);
         if self.compact {
@@ -71,7 +63,6 @@ impl IndexHead {
         nth_at(self.at, last.saturating_add(1), size_of::<LclusterIndex>() as u64)
     }
 
-    /// The pack that holds an entry of a compact index.
     pub(crate) fn pack_place(&self, index: u64) -> PackPlace {
         let (initial, count_2b) = (self.initial_4b, self.count_2b);
         let of_4b = |at: u64, first: u64| {
@@ -105,26 +96,21 @@ impl IndexHead {
 }
 
 impl EncodedHead {
-    /// Returns the end of the records, an address.
     pub(crate) fn end(&self) -> u64 {
         let in_front = if self.record_len == 4 { 8 } else { 0 };
         nth_at(self.at.saturating_add(in_front), self.count, self.record_len)
     }
 }
 
-/// Map of a compressed file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ClusterMap {
-    /// All of it lies in the packed inode, from this offset on.
+    /// The whole file is in the packed inode, at this offset.
     Packed(u64),
-    /// By an index.
     Index(IndexHead),
-    /// By encoded extents.
     Encoded(EncodedHead),
 }
 
 impl Reader {
-    /// Reads and checks the head of a compressed inode's map.
     pub(crate) fn cluster_map(&self, raw: &RawInode) -> Result<ClusterMap> {
         let place = raw.place.of("cluster map of the inode");
         let start = raw.tail_at().next_multiple_of(MAP_HEADER_ALIGN);
@@ -149,23 +135,23 @@ impl Reader {
         let compact = raw.layout == Layout::CompressedCompact;
         let big = [has(Z_EROFS_ADVISE_BIG_PCLUSTER_1), has(Z_EROFS_ADVISE_BIG_PCLUSTER_2)];
         if compact && big[0] != big[1] {
-            let fault = "a compact index with clusters of several blocks for one head only";
-            return Err(Corruption::Fault { place, fault }.into());
+            return Err(place.fault("a compact index with clusters of several blocks for one head only"));
         }
         let max = match (compact, has(Z_EROFS_ADVISE_COMPACTED_2B)) {
             (true, true) => COMPACT_2B_LCLUSTERBITS_MAX,
             (true, false) => COMPACT_4B_LCLUSTERBITS_MAX,
-            // What the 16 bits of an offset in a logical cluster can tell.
+            // Offsets within a logical cluster have 16 bits.
             (false, _) => 16,
         };
         if lcluster_bits > max {
-            let (found, allowed) = (u64::from(lcluster_bits), Allowed::AtMost(u64::from(max)));
-            return Err(Corruption::Figure { place, figure: "logical cluster bits", found, allowed }.into());
+            let allowed = Allowed::AtMost(u64::from(max));
+            return Err(place.figure("logical cluster bits", lcluster_bits, allowed));
         }
         let lcluster_count = raw.size.div_ceil(1 << lcluster_bits);
-        let (initial_4b, count_2b) = match compact && has(Z_EROFS_ADVISE_COMPACTED_2B) {
-            true => entries_2b(end, raw.size.div_ceil(self.geometry.block_len())),
-            false => (0, 0),
+        let (initial_4b, count_2b) = if compact && has(Z_EROFS_ADVISE_COMPACTED_2B) {
+            entries_2b(end, raw.size.div_ceil(self.geometry.block_len()))
+        } else {
+            (0, 0)
         };
         let packed = has(Z_EROFS_ADVISE_FRAGMENT_PCLUSTER);
         let idata_len = (head.h_u.get() >> 16) as u16;
@@ -205,8 +191,7 @@ impl Reader {
         };
         let room = len_of(&(at..self.space_end())).checked_div(record_len).unwrap_or(0);
         if count == 0 || count > room {
-            let allowed = Allowed::Between(1, room);
-            return Err(Corruption::Figure { place, figure: "extent count", found: count, allowed }.into());
+            return Err(place.figure("extent count", count, Allowed::Between(1, room)));
         }
         Ok(EncodedHead {
             at,
@@ -219,8 +204,8 @@ impl Reader {
     }
 }
 
-/// Returns the number of 4-byte entries before those of 2 bytes, and the number of the latter. An
-/// index too short for both has only entries of 4 bytes.
+/// Returns the number of 4-byte entries before the 2-byte ones, and the number of the latter. An
+/// index too short for both has only 4-byte entries.
 fn entries_2b(index_start: u64, count: u64) -> (u64, u64) {
     let initial = compacted_4b_initial(index_start);
     let rest = count.saturating_sub(initial);

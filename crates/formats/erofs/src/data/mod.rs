@@ -1,8 +1,8 @@
-//! Contents of inodes: every layout turned into extents.
+//! Contents of inodes: every layout converted to extents.
 //!
-//! Owns what all layouts share: cutting to the range asked for, joining neighbours, and going on in
-//! the packed inode where a tail lies there. Invariant: extents come in file order, cover the range
-//! without gaps, and every stored range lies in the address space. Never reads the data itself.
+//! Owns the common part of all layouts: cutting to the requested range, joining adjacent runs, and
+//! continuing in the packed inode. Invariant: extents are in file order, cover the range without
+//! gaps, and every stored range is within the address space. Never reads the data itself.
 
 mod chunks;
 mod clusters;
@@ -12,7 +12,7 @@ mod lclusters;
 mod map_header;
 mod stored;
 
-use crate::corruption::{Corruption, Place};
+use crate::corruption::{Allowed, Corruption, Place};
 use crate::disk::*;
 use crate::raw::{Layout, RawInode};
 use crate::reader::Reader;
@@ -23,10 +23,9 @@ use packfs_core::{Error, Result, len_of, u32_of};
 use packfs_format::{Extent, ExtentFrom};
 use std::ops::{ControlFlow, Range};
 
-/// Longest decoded cluster that is believed. Kernels since 6.15 stop at 12 MiB.
+/// Longest accepted decoded cluster. Kernels since 6.15 accept 12 MiB.
 pub(crate) const DECODED_LEN_MAX: u64 = 64 << 20;
 
-/// Source of a run of an inode's bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RunFrom {
     /// Zeros, as [`ExtentFrom::Hole`].
@@ -35,11 +34,9 @@ pub(crate) enum RunFrom {
     Stored(u64),
     /// Part of a decoded block, as [`ExtentFrom::Block`].
     Block(BlockRef, u32),
-    /// From this offset of the packed inode on.
     Packed(u64),
 }
 
-/// A run of an inode's bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Run {
     pub(crate) offset: u64,
@@ -48,7 +45,6 @@ pub(crate) struct Run {
 }
 
 impl Run {
-    /// The part of it that lies in `range`.
     fn cut(self, range: &Range<u64>) -> Option<Run> {
         let start = self.offset.max(range.start);
         let end = self.offset.saturating_add(self.len).min(range.end);
@@ -66,14 +62,14 @@ impl Run {
     }
 }
 
-/// Takes runs of a layout, cut to a range, and remembers where the layout is to stop.
+/// Receives runs of a layout, cuts them to a range, and records where the layout may stop.
 pub(crate) struct Runs<'a> {
     pub(crate) range: Range<u64>,
     visit: &'a mut dyn FnMut(Run) -> ControlFlow<()>,
 }
 
 impl Runs<'_> {
-    /// Takes a run; breaks when no more are wanted.
+    /// Breaks when no more runs are needed.
     pub(crate) fn push(&mut self, offset: u64, len: u64, from: RunFrom) -> ControlFlow<()> {
         match (Run { offset, len, from }).cut(&self.range) {
             Some(run) => (self.visit)(run)?,
@@ -88,7 +84,7 @@ impl Runs<'_> {
     }
 }
 
-/// Joins runs that continue each other before handing them on as extents.
+/// Joins adjacent runs and passes them on as extents.
 struct Joiner<'a> {
     waiting: Option<Extent>,
     visit: &'a mut dyn FnMut(Extent) -> ControlFlow<()>,
@@ -121,8 +117,8 @@ impl Joiner<'_> {
 }
 
 impl Reader {
-    /// Calls `visit` for the extents of `range` of an inode's contents, in order. Ends early when
-    /// `visit` breaks.
+    /// Calls `visit` for the extents of `range` of an inode's contents, in order, until `visit`
+    /// breaks.
     pub(crate) fn content(
         &self,
         raw: &RawInode,
@@ -158,10 +154,9 @@ impl Reader {
         Ok(())
     }
 
-    /// Hands on the part of the packed inode that is a run of another inode; says whether the
-    /// visitor broke.
+    /// Passes on the part of the packed inode that is a run of another inode; true if the visitor
+    /// broke.
     fn packed_runs(&self, raw: &RawInode, run: Run, at: u64, joiner: &mut Joiner<'_>) -> Result<bool> {
-        let fault = |fault| Error::from(Corruption::Fault { place: raw.place, fault });
         let (packed, end) = self.check_packed(raw, at, run.len)?;
         let mut outcome = Ok(false);
         self.runs(packed, at..end, &mut |part| {
@@ -170,7 +165,7 @@ impl Reader {
                 RunFrom::Stored(at) => ExtentFrom::Stored(at),
                 RunFrom::Block(block, start) => ExtentFrom::Block { block, start },
                 RunFrom::Packed(_) => {
-                    outcome = Err(fault("a part of the packed inode is packed itself"));
+                    outcome = Err(raw.place.fault("a part of the packed inode is packed itself"));
                     return ControlFlow::Break(());
                 }
             };
@@ -184,27 +179,20 @@ impl Reader {
         outcome
     }
 
-    /// Checks a range of the packed inode that a part of another inode is in; returns the packed
-    /// inode and the end of the range.
+    /// Checks the range of the packed inode that a run refers to; returns the packed inode and the
+    /// end of the range.
     fn check_packed(&self, raw: &RawInode, at: u64, len: u64) -> Result<(&RawInode, u64)> {
         let place = raw.place;
-        let fault = |fault| Error::from(Corruption::Fault { place, fault });
-        let packed =
-            self.packed.as_ref().ok_or_else(|| fault("a part is packed, but there is no packed inode"))?;
+        let packed = self.packed.as_ref();
+        let packed = packed.ok_or_else(|| place.fault("a part is packed, but there is no packed inode"))?;
         if packed.nid == raw.nid {
-            return Err(fault("the packed inode is packed into itself"));
+            return Err(place.fault("the packed inode is packed into itself"));
         }
-        let end = at.checked_add(len).filter(|&end| end <= packed.size).ok_or(Corruption::Outside {
-            place,
-            what: "the packed inode",
-            start: at,
-            len,
-            end: packed.size,
-        })?;
+        let end = at.checked_add(len).filter(|&end| end <= packed.size);
+        let end = end.ok_or_else(|| place.outside("the packed inode", at, len, packed.size))?;
         Ok((packed, end))
     }
 
-    /// Calls `visit` for the runs of `range`, as the inode's layout has them.
     pub(crate) fn runs(
         &self,
         raw: &RawInode,
@@ -230,24 +218,19 @@ impl Reader {
         }
     }
 
-    /// Checks that data after an inode does not cross a block, as kernels want it.
+    /// Refuses inline data that crosses a block, as kernels do.
     fn check_inline(&self, place: Place, at: u64, len: u64) -> Result<()> {
         if self.geometry.in_block(at).saturating_add(len) > self.geometry.block_len() {
-            return Err(
-                Corruption::Fault { place, fault: "inline data that crosses the end of a block" }.into()
-            );
+            return Err(place.fault("inline data that crosses the end of a block"));
         }
         if at.checked_add(len).is_none_or(|end| end > self.space_end()) {
-            let (what, end) = ("the image", self.space_end());
-            return Err(Corruption::Outside { place, what, start: at, len, end }.into());
+            return Err(place.outside("the image", at, len, self.space_end()));
         }
         Ok(())
     }
 
-    /// A compressed cluster as a block.
-    ///
-    /// Errors: `Corrupt` for an algorithm that the superblock does not announce, or lengths beyond
-    /// belief.
+    /// Errors: `Corrupt` for an algorithm that the superblock does not announce, or implausible
+    /// lengths.
     fn cluster_block(
         &self,
         place: Place,
@@ -270,12 +253,10 @@ impl Reader {
             return Err(Corruption::Unannounced { place, algorithm: word }.into());
         }
         if decoded_len > DECODED_LEN_MAX {
-            let allowed = crate::corruption::Allowed::AtMost(DECODED_LEN_MAX);
-            let figure = "decoded length of a cluster";
-            return Err(Corruption::Figure { place, figure, found: decoded_len, allowed }.into());
+            let allowed = Allowed::AtMost(DECODED_LEN_MAX);
+            return Err(place.figure("decoded length of a cluster", decoded_len, allowed));
         }
-        // The oldest images have their padding after LZ4 data, where only who stops in time does
-        // not see it.
+        // The oldest images have padding after LZ4 data; decoding stops before it.
         let padded = self.geometry.has(EROFS_FEATURE_INCOMPAT_LZ4_0PADDING);
         Ok(BlockRef {
             offset: stored.start,
@@ -287,8 +268,8 @@ impl Reader {
         })
     }
 
-    /// Hands on a cluster that is stored uncompressed: from its start, or rotated within its block
-    /// by where it starts in the file (`interlaced`).
+    /// Passes on an uncompressed cluster: from its start, or rotated within its block by its start
+    /// in the file (`interlaced`).
     fn plain_runs(
         &self,
         place: Place,
@@ -313,8 +294,8 @@ impl Reader {
         Ok(runs.push(rest.start, len_of(&rest), RunFrom::Stored(stored.start)))
     }
 
-    /// Checks a cluster that is stored uncompressed. Returns its start within a block of the file,
-    /// by which it is rotated if it is interlaced.
+    /// Checks an uncompressed cluster. Returns its start within a block of the file, by which an
+    /// interlaced one is rotated.
     fn check_plain(
         &self,
         place: Place,
@@ -324,17 +305,14 @@ impl Reader {
     ) -> Result<u64> {
         let (len, stored_len) = (len_of(logical), len_of(stored));
         if len > stored_len {
-            let allowed = crate::corruption::Allowed::AtMost(stored_len);
-            let figure = "length of a cluster that is not compressed";
-            return Err(Corruption::Figure { place, figure, found: len, allowed }.into());
+            let allowed = Allowed::AtMost(stored_len);
+            return Err(place.figure("length of a cluster that is not compressed", len, allowed));
         }
         let skip = self.geometry.in_block(logical.start);
         let first = len.min(self.geometry.block_len().saturating_sub(skip));
         let one_block = stored_len <= self.geometry.block_len() && skip.saturating_add(first) <= stored_len;
         if interlaced && !one_block {
-            return Err(
-                Corruption::Fault { place, fault: "an interlaced cluster that is not one block" }.into()
-            );
+            return Err(place.fault("an interlaced cluster that is not one block"));
         }
         Ok(skip)
     }

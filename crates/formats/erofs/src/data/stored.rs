@@ -1,4 +1,4 @@
-//! Data of an image as it is stored: clusters, chunks, runs, and tails, none of which is decoded.
+//! Stored form of data, which is not decoded: clusters, chunks, runs, and tails.
 
 use super::ClusterMap;
 use crate::codec;
@@ -13,32 +13,26 @@ use packfs_format::{
 use std::ops::Range;
 use zerocopy::IntoBytes;
 
-/// Most clusters of a file: as many as packed ones may have.
+/// Limit of clusters of a file: that of the pack engine.
 const CLUSTERS_MAX: usize = 1 << 26;
-/// Longest plain cluster: blocks that follow each other are one.
+/// Longest plain cluster: adjacent blocks are joined.
 const PLAIN_LEN_MAX: u64 = 1 << 30;
 
-/// A piece of a compressed file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Piece {
-    /// Range of the file.
     pub(super) logical: Range<u64>,
     pub(super) from: PieceFrom,
     pub(super) form: PieceForm,
 }
 
-/// Place of a piece's stored bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum PieceFrom {
-    /// Among the data.
     Stored(Range<u64>),
-    /// After the inode.
     Inline(Range<u64>),
-    /// In the packed inode, from this offset on; the form says nothing.
+    /// Offset in the packed inode, which determines the form.
     Packed(u64),
 }
 
-/// Form of a piece.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum PieceForm {
     Hole,
@@ -78,8 +72,8 @@ impl Reader {
             Layout::FlatPlain | Layout::FlatInline => self.stored_flat(raw, clusters),
             Layout::ChunkBased => self.stored_chunks(raw, clusters),
             _ if !self.geometry.has(EROFS_FEATURE_INCOMPAT_LZ4_0PADDING) => {
-                let what = "compressed data as before Linux 5.3, padded at its end";
-                Err(Error::unsupported("merge", what).hint("packfs repack compresses it anew"))
+                Err(Error::unsupported("merge", "compressed data as before Linux 5.3, padded at its end")
+                    .hint("packfs repack compresses it anew"))
             }
             Layout::CompressedFull | Layout::CompressedCompact => self.stored_clusters(raw, clusters),
         }
@@ -139,16 +133,13 @@ impl Reader {
     }
 }
 
-/// A compressed file whose clusters are collected.
 struct CompressedFile<'a> {
     reader: &'a Reader,
     raw: &'a RawInode,
     clusters: &'a mut Vec<Cluster>,
-    /// Its first cluster.
     first: usize,
-    /// Algorithms by their number, in the order of their first use.
+    /// Algorithms in the order of their first use.
     algorithms: [Option<u8>; 2],
-    /// The algorithm of the tail beside the inode.
     inline_algorithm: Option<u8>,
     tail: Option<TailPlace>,
 }
@@ -209,7 +200,7 @@ impl CompressedFile<'_> {
         Ok(())
     }
 
-    /// Returns true for the second algorithm of the file.
+    /// True for the second algorithm of the file.
     ///
     /// Errors: `Unsupported` for a third one.
     fn is_second(&mut self, algorithm: u8) -> Result<bool> {
@@ -222,7 +213,7 @@ impl CompressedFile<'_> {
     }
 
     fn finish(mut self) -> Result<FilePlace<Clusters>> {
-        // A tail beside its inode has the first algorithm.
+        // An inline tail has the first algorithm.
         if let Some(algorithm) = self.inline_algorithm
             && self.is_second(algorithm)?
         {
@@ -244,7 +235,7 @@ impl CompressedFile<'_> {
     }
 }
 
-/// The form of a file in chunks; logarithms of lengths are below 64.
+/// `chunk_bits` is below 64.
 fn in_chunks(chunk_bits: u32) -> FileForm {
     let [chunk_bits, ..] = chunk_bits.to_le_bytes();
     FileForm::Chunks { chunk_bits }
@@ -258,8 +249,8 @@ fn plain(offset: u64, len: u64) -> Cluster {
     Cluster { offset, len, stored_len: u32_of(len), form: ClusterForm::Plain, second: false }
 }
 
-/// Appends a cluster to those of a file, which start at `first`; plain ones that continue each
-/// other by whole units are one.
+/// Appends a cluster to those of a file, which start at `first`; joins adjacent plain ones of whole
+/// units.
 ///
 /// Errors: `Unsupported` for more than a file may have.
 fn push(clusters: &mut Vec<Cluster>, first: usize, row: Cluster, unit: u64, place: Place) -> Result<()> {

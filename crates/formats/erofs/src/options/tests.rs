@@ -125,7 +125,7 @@ fn goals_size_and_read_make_metadata_compact_if_the_kernel_supports_it() {
         assert_eq!(compact(goal, &[("kernel", "6.16")]), (true, true, None));
         assert_eq!(compact(goal, &[("kernel", "6.18"), ("48bit", "off")]), (false, false, None));
         assert_eq!(compact(goal, &[("kernel", "6.18"), ("metabox", "off")]), (true, true, None));
-        // What another option needs is not what was requested.
+        // The needs of another option are not requests.
         assert_eq!(compact(goal, &[("48bit", "on")]), (true, false, None));
     }
     assert_eq!(compact(Goal::Size, &[("kernel", "6.17")]), (true, true, Some(64 << 10)));

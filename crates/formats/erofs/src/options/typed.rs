@@ -1,4 +1,4 @@
-//! Options as they were typed, each understood on its own, and what they ask of the kernel.
+//! Options as given, each parsed separately, and the kernels they need.
 
 use super::values;
 use super::{Dedupe, Fragments, IndexForm, Prefixes, Uuid};
@@ -12,8 +12,8 @@ use packfs_format::{DataFile, SWITCH, Values, one_of, options};
 use std::path::PathBuf;
 
 options! {
-    /// Options as typed, besides codec and block size, which is the length of the largest
-    /// cluster here. `None`: something else decides.
+    /// Options as given, except codec and block size; the latter is the length of the largest
+    /// cluster here. `None` means the default.
     pub(crate) struct Typed for "erofs" needs Need {}
 
     kernel: Option<Version> = "kernel",
@@ -60,7 +60,7 @@ options! {
         "Rotate uncompressed blocks of compressed files to their page offset (with fragments)",
         needs true => Need::new("interlaced=on", kernel::FRAGMENTS, "interlaced=off");
 
-    /// Input of a cluster; `Some(None)` for none.
+    /// Uncompressed length of a cluster; `Some(None)` turns compression off.
     metabox: Option<Option<u32>> = "metabox",
         Values::new("off|SIZE", values::metabox_len), "off; with kernel=6.17 by --optimize",
         "Compress inodes and directories in clusters of SIZE input (Linux 6.17); from kernel=6.17 on, 64K with \
@@ -71,7 +71,7 @@ options! {
         "Store files uncompressed in chunks of SIZE, equal ones once (Linux 5.15)",
         needs Some(_) => Need::new("chunks", kernel::CHUNKS, "chunks=off");
 
-    /// Gives chunk maps rows of 8 bytes even if 4 suffice.
+    /// Writes 8-byte rows of chunk maps even if 4 bytes suffice.
     chunk_indexes: bool = "chunk-indexes", SWITCH, "off",
         "Use 8-byte chunk indexes, which hold a device, instead of 4-byte block maps (Linux 5.15)",
         needs true => Need::new("chunk-indexes=on", kernel::CHUNKS, "chunk-indexes=off");
@@ -80,7 +80,7 @@ options! {
         "Keep holes of uncompressed files",
         needs Some(true) => Need::new("holes=on", kernel::CHUNKS, "holes=off");
 
-    /// Glob and what is to be done.
+    /// Glob and storage.
     rules: Vec<(String, TypedRule)> = "rule",
         Values::new("GLOB=CODEC[:LEVEL][+CODEC[:LEVEL]][@SIZE]", rule), "none",
         "Compress matching files with CODEC, in clusters of SIZE; none stores them; the last match counts";
@@ -119,7 +119,7 @@ options! {
         "Store these prefixes of xattr names once, such as trusted.overlay.",
         needs Some(Prefixes::List(_) | Prefixes::Auto) => Need::new("prefixes", kernel::XATTR_PREFIXES, "prefixes=off");
 
-    /// Name of the xattr, whatever its namespace.
+    /// Name of the xattr, in any namespace.
     digests: Option<Vec<u8>> = "digest-xattr", Values::new("NAME of at most 255 bytes", digests), "none",
         "Mark this xattr as the digest of each file, by which kernels share the pages of equal files (Linux 7.0, \
         mount option inode_share); the source holds its values",
@@ -139,7 +139,7 @@ options! {
         "Write file data to FILE and metadata to the image, to be mounted with -o device=FILE (Linux 5.16); given \
         again, data continues in a further file";
 
-    /// Most bytes on each; the last holds for those that follow.
+    /// Maximum data of each; the last value applies to further ones.
     device_lens: Option<Vec<u64>> = "device-size", Values::new("SIZE[+SIZE...]", device_lens), "none",
         "Limit the bytes on each device; the last SIZE applies to further devices; data that may not fit goes to the next";
 
@@ -152,7 +152,6 @@ options! {
 const DEVICES_MAX: usize = 256;
 
 impl Typed {
-    /// Returns true if an option needs 48-bit block numbers.
     pub(super) fn wants_wide(&self) -> bool {
         let set = |option: Option<bool>| option == Some(true);
         set(self.wide)
@@ -162,9 +161,6 @@ impl Typed {
             || self.index == Some(IndexForm::Extents)
     }
 
-    /// The files for data.
-    ///
-    /// Errors: `Usage`.
     pub(super) fn devices(&self, block_len: u32) -> Result<Vec<DataFile>> {
         let count = self.device_paths.len();
         let lens = self.device_lens.as_deref().unwrap_or_default();
@@ -185,7 +181,6 @@ impl Typed {
         Ok(paths.map(|(index, path)| DataFile { path: path.clone(), len_max: len_max(index) }).collect())
     }
 
-    /// The rules of globs, and that of files used first.
     pub(super) fn all_rules(&self) -> impl Iterator<Item = &TypedRule> {
         self.rules.iter().map(|(_, rule)| rule).chain(&self.first_used)
     }
@@ -240,7 +235,7 @@ fn uuid(text: &str) -> Option<Uuid> {
     }
 }
 
-/// Nothing but the image goes to standard output.
+/// Refuses standard output, which only the image may use.
 fn device_path(text: &str) -> Option<PathBuf> {
     (!["", "-"].contains(&text)).then(|| text.into())
 }

@@ -3,22 +3,20 @@
 use super::IndexForm;
 use crate::disk;
 use crate::sizes::{display_len, len, len_32};
-use packfs_core::{Error, Result};
+use packfs_core::{Error, Result, from_hex};
 
-/// Largest chunk, and largest multiple that an image is filled up to.
+/// Largest chunk, and largest alignment of the image's length.
 const CHUNK_LEN_MAX: u32 = 1 << 30;
 
-/// Reads the length of a block.
 pub(super) fn block_len(value: &str) -> Option<u32> {
     len_32(value).filter(|len| len.is_power_of_two() && (512..=4096).contains(len))
 }
 
-/// Reads `off` or the input of a cluster of metadata.
+/// Parses `off` or the uncompressed length of a metadata cluster.
 pub(super) fn metabox_len(value: &str) -> Option<Option<u32>> {
     off_or(value, |len| (4096..=disk::Z_EROFS_PCLUSTER_MAX_SIZE).contains(&len))
 }
 
-/// Reads `off` or the length of a chunk.
 pub(super) fn chunk_len(value: &str) -> Option<Option<u32>> {
     off_or(value, |len| len.is_power_of_two() && (512..=CHUNK_LEN_MAX).contains(&len))
 }
@@ -30,32 +28,27 @@ fn off_or(value: &str, is_allowed: impl Fn(u32) -> bool) -> Option<Option<u32>> 
     }
 }
 
-/// Reads the multiple that an image is filled up to.
 pub(super) fn align(value: &str) -> Option<u64> {
     len(value).filter(|len| (1..=u64::from(CHUNK_LEN_MAX)).contains(len))
 }
 
-/// Reads seconds since 1970, such as `5` or `@5`.
+/// Parses seconds since 1970, such as `5` or `@5`.
 pub(super) fn seconds(value: &str) -> Option<i64> {
     value.strip_prefix('@').unwrap_or(value).parse().ok()
 }
 
-/// Reads 32 hexadecimal digits, with or without hyphens.
 pub(super) fn uuid(value: &str) -> Option<[u8; 16]> {
     let digits: String = value.chars().filter(|&c| c != '-').collect();
-    let is_one = digits.len() == 32 && digits.bytes().all(|byte| byte.is_ascii_hexdigit());
-    is_one.then(|| u128::from_str_radix(&digits, 16).ok().map(u128::to_be_bytes))?
+    from_hex(&digits)?.try_into().ok()
 }
 
-/// Reads a volume's name; one byte stays zero, as kernels want it.
+/// Parses a volume name; one byte remains zero for the kernel.
 pub(super) fn label(value: &str) -> Option<[u8; disk::VOLUME_NAME_LEN]> {
     let mut label = [0; disk::VOLUME_NAME_LEN];
     label.iter_mut().zip(value.bytes()).for_each(|(to, byte)| *to = byte);
     (value.len() < label.len() && !value.contains('\0')).then_some(label)
 }
 
-/// Checks the largest stored length of a cluster.
-///
 /// Errors: `Usage`.
 pub(super) fn check_cluster_len(len: u32, block_len: u32, index: IndexForm) -> Result<()> {
     // An index counts the blocks of a cluster in 11 bits; extents count bytes.
@@ -73,8 +66,9 @@ pub(super) fn check_cluster_len(len: u32, block_len: u32, index: IndexForm) -> R
         display_len(len),
         display_len(len_max)
     ));
-    Err(match len_max < disk::Z_EROFS_PCLUSTER_MAX_SIZE {
-        true => error.hint("index=extents, or a larger block, allows 1M"),
-        false => error,
+    Err(if len_max < disk::Z_EROFS_PCLUSTER_MAX_SIZE {
+        error.hint("index=extents, or a larger block, allows 1M")
+    } else {
+        error
     })
 }

@@ -1,4 +1,4 @@
-//! Options as they hold: what was typed, and what a goal, a codec and a kernel decide of the rest.
+//! Resolution of options: defaults by goal, codec, and kernel.
 
 use super::typed::Typed;
 use super::{Dedupe, Fragments, IndexForm, Metabox, Options, Prefixes, values};
@@ -14,16 +14,15 @@ use packfs_format::PackSettings;
 const BLOCK_LEN_DEFAULT: u32 = 4096;
 const CLUSTER_LEN_DEFAULT: u32 = 64 << 10;
 
-/// Input of a cluster of metadata where size counts: 1 MiB saves 1 % more, and each lookup decodes
-/// it whole.
+/// Uncompressed length of a metadata cluster for size: 1 MiB saves 1 % more, but each lookup
+/// decodes it whole.
 const METABOX_LEN_SIZE: u32 = 64 << 10;
 /// Highest level at which equal ranges save more: at level 9, they win on one tree of two by 0.4 %
 /// and lose on the other by 0.2 %.
 const ZSTD_LEVEL_QUICK: i32 = 9;
-/// Input of a cluster of metadata where reading counts: a lookup decodes little.
+/// Uncompressed length of a metadata cluster for reading: a lookup decodes little.
 const METABOX_LEN_READ: u32 = 16 << 10;
 
-/// The codec that holds if none is named.
 fn codec_for(goal: Goal) -> &'static str {
     match goal {
         Goal::Size => "lzma",
@@ -32,7 +31,6 @@ fn codec_for(goal: Goal) -> &'static str {
     }
 }
 
-/// The length of clusters that holds if none is named.
 fn cluster_len_for(goal: Goal, kernel: Version, block_len: u32) -> u32 {
     match goal {
         _ if kernel < kernel::BIG_CLUSTERS => block_len,
@@ -44,7 +42,6 @@ fn cluster_len_for(goal: Goal, kernel: Version, block_len: u32) -> u32 {
 /// Options that the caller set explicitly, which must be met.
 pub(super) struct Wants {
     typed_codec: String,
-    /// Name of the codec in messages.
     codec_name: String,
     compressed: bool,
     pub(super) needs: Vec<Need>,
@@ -81,11 +78,12 @@ impl Wants {
             needs.push(Need::new(what, kernel::BIG_CLUSTERS, "a block size that is one block"));
         }
         if block_len < BLOCK_LEN_DEFAULT {
-            let (what, since) = match compressed {
-                true => ("compressed files in blocks", kernel::SMALL_BLOCKS_COMPRESSED),
-                false => ("files in blocks", kernel::SMALL_BLOCKS),
+            let len = display_len(block_len);
+            let (what, since) = if compressed {
+                (format!("compressed files in blocks of {len}"), kernel::SMALL_BLOCKS_COMPRESSED)
+            } else {
+                (format!("files in blocks of {len}"), kernel::SMALL_BLOCKS)
             };
-            let what = format!("{what} of {}", display_len(block_len));
             needs.push(Need::new(what, since, "block=4096"));
         }
         algorithms.sort_unstable();
@@ -167,11 +165,11 @@ impl Wants {
         })
     }
 
-    /// Returns data that goes to the packed inode, and data that files share.
+    /// Returns the default of data in the packed inode, and of shared data.
     fn sharing(&self, goal: Goal, typed: &Typed, kernel: Version, storage: &Storage) -> (Fragments, Dedupe) {
         let inline_clusters = typed.inline_clusters == Some(true);
         let has_none = kernel < kernel::FRAGMENTS || !self.compressed || inline_clusters;
-        // Files in the packed inode as a whole share no ranges with others.
+        // Files that are entirely in the packed inode share no ranges.
         let shares_ranges = goal == Goal::Size
             && !has_none
             && !typed.interlaced
@@ -188,8 +186,8 @@ impl Wants {
     }
 }
 
-/// True for codecs that find little among similar files: where size counts, equal ranges of files
-/// save more than one stream of all files does.
+/// True for codecs that find little among similar files: for size, equal ranges of files save more
+/// than one stream of all files does.
 fn is_quick(codec: &CodecSettings) -> bool {
     match codec {
         CodecSettings::Lz4(_) | CodecSettings::Lz4Hc(_) => true,
@@ -198,21 +196,18 @@ fn is_quick(codec: &CodecSettings) -> bool {
     }
 }
 
-/// Checks options that do not go together.
-///
-/// Errors: `Usage`.
+/// Errors: `Usage` for options that exclude each other.
 fn check_together(typed: &Typed, fragments: Fragments, dedupe: Dedupe, index: IndexForm) -> Result<()> {
     let has_fragments = fragments != Fragments::Off;
     let inline_clusters = typed.inline_clusters == Some(true);
     let plain = dedupe != Dedupe::Ranges && index != IndexForm::Extents;
     let (message, hint) = if has_fragments && inline_clusters {
-        let hint = "fragments=off stores them as inline data";
-        ("inline-tails=on, but tails go to the packed inode", hint)
+        ("inline-tails=on, but tails go to the packed inode", "fragments=off stores them as inline data")
     } else if typed.interlaced && !(has_fragments && plain) {
         ("interlaced=on goes with fragments, without dedupe=ranges and extents", "interlaced=off")
     } else if typed.block_len < BLOCK_LEN_DEFAULT && inline_clusters {
-        // Kernels look for the start of such a cluster in as many bytes as a block has after its
-        // place in the page.
+        // Kernels search for the start of such a cluster only within the rest of a block after its
+        // position in the page.
         ("inline-tails=on, which kernels misread in blocks below 4096", "block=4096 or inline-tails=off")
     } else {
         return Ok(());
@@ -220,8 +215,8 @@ fn check_together(typed: &Typed, fragments: Fragments, dedupe: Dedupe, index: In
     Err(Error::usage(message).hint(hint))
 }
 
-/// Prefixes for a kernel. Older ones look for them in the packed inode if there is one, where
-/// metadata cannot be put, so that they need an image without (`is_plain`).
+/// Returns prefixes for a kernel. Old kernels read them from the packed inode if it exists, where
+/// metadata cannot be written, so they need an image without one (`is_plain`).
 ///
 /// Errors: `Usage`.
 fn prefixes(typed: &Typed, kernel: Version, is_plain: bool) -> Result<Prefixes> {
@@ -237,15 +232,15 @@ fn prefixes(typed: &Typed, kernel: Version, is_plain: bool) -> Result<Prefixes> 
     }
 }
 
-/// Compact metadata that a goal turns on where nothing was typed and the kernel asked for reads it.
-/// All of it is lossless.
+/// Compact metadata that a goal enables by default if the target kernel reads it. All of it is
+/// lossless.
 #[derive(Default)]
 struct Compact {
-    /// Small inodes with times of their own, and directories without `.`.
+    /// Compact inodes with individual times, and directories without `.`.
     wide: bool,
-    /// Bytes of input of a cluster of metadata.
+    /// Uncompressed length of a metadata cluster.
     metabox: Option<u32>,
-    /// Last clusters beside their inodes: one read less for a small file, more for a listing.
+    /// Tails after inodes: one read less for a small file, more for a listing.
     inline_clusters: bool,
 }
 
@@ -256,7 +251,7 @@ impl Compact {
             Goal::Read => METABOX_LEN_READ,
             Goal::Balanced | Goal::Build => return Compact::default(),
         };
-        // The kernel that was requested, not the newer one that another option needs.
+        // The given kernel, not a newer one that another option needs.
         let kernel = typed.kernel.unwrap_or(kernel::KERNEL_DEFAULT);
         let wide = kernel >= kernel::WIDE && typed.wide != Some(false);
         let metabox = wide && kernel >= kernel::METABOX && compressed;

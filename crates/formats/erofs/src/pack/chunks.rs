@@ -1,25 +1,24 @@
-//! Maps of files that are stored in chunks: a block number a chunk.
+//! Maps of chunk-based files.
 
 use crate::disk::{self, ChunkIndex};
 use packfs_core::{Error, Result};
 use packfs_format::{Cluster, ClusterForm};
 use zerocopy::IntoBytes;
 
-/// A map: the first block of each chunk, `None` for a hole.
+/// First block of each chunk; `None` for a hole.
 #[derive(Debug)]
 pub(super) struct ChunkMap {
     blocks: Vec<Option<u64>>,
-    /// Base-2 logarithm of a chunk's length in blocks.
     chunk_bits: u32,
-    /// True if block numbers exceed 4 bytes.
+    /// True if block numbers need more than 4 bytes.
     wide: bool,
-    /// True if rows have 8 bytes even so.
+    /// True to use 8-byte rows anyway.
     indexes: bool,
 }
 
 impl ChunkMap {
-    /// Returns the map of a file of `size` bytes whose clusters are multiples of `chunk_len`, but
-    /// for the last.
+    /// Returns the map of a file of `size` bytes; all clusters but the last are multiples of
+    /// `chunk_len`.
     ///
     /// Errors: `Failed` if the clusters do not make up the file.
     pub(super) fn new(
@@ -44,13 +43,11 @@ impl ChunkMap {
         Ok(ChunkMap { indexes, ..ChunkMap::of_blocks(blocks, chunk_len.trailing_zeros() - block_bits) })
     }
 
-    /// A map of chunks of one block.
     pub(super) fn of_blocks(blocks: Vec<Option<u64>>, chunk_bits: u32) -> Self {
         let wide = blocks.iter().flatten().any(|&block| block >= u64::from(disk::EROFS_NULL_ADDR_32));
         ChunkMap { blocks, chunk_bits, wide, indexes: false }
     }
 
-    /// The word in the inode.
     pub(super) fn format(&self) -> u64 {
         let long = if self.has_long_rows() { disk::EROFS_CHUNK_FORMAT_INDEXES } else { 0 };
         let wide = if self.wide { disk::EROFS_CHUNK_FORMAT_48BIT } else { 0 };
@@ -65,17 +62,15 @@ impl ChunkMap {
         if self.has_long_rows() { size_of::<ChunkIndex>() as u64 } else { disk::EROFS_BLOCK_MAP_ENTRY_SIZE }
     }
 
-    /// Returns true if the map needs a kernel with 48-bit block numbers.
     pub(super) fn is_wide(&self) -> bool {
         self.wide
     }
 
-    /// Bytes after an inode and xattrs of `start` bytes.
+    /// Length after an inode and xattrs of `start` bytes, with padding.
     pub(super) fn len(&self, start: u64) -> u64 {
         start.next_multiple_of(self.row_len()) - start + self.blocks.len() as u64 * self.row_len()
     }
 
-    /// Appends the map after an inode and xattrs of `start` bytes.
     pub(super) fn write(&self, out: &mut Vec<u8>, start: u64) {
         out.resize(out.len() + (start.next_multiple_of(self.row_len()) - start) as usize, 0);
         for &block in &self.blocks {

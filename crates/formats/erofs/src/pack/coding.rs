@@ -1,4 +1,4 @@
-//! Encoding of the blocks of an image to pack, by which those of another one may be copied.
+//! Encoding of the blocks of an image to pack, which decides if those of another one can be copied.
 
 use super::superblock::{all_settings, lzma_dict_len, zstd_window_log};
 use crate::disk;
@@ -6,7 +6,6 @@ use crate::options::Options;
 use packfs_codec::Algorithm;
 use packfs_format::Coding;
 
-/// Returns the encoding of images with these options.
 pub(super) fn of_options(options: &Options) -> Coding {
     let mut codecs: Vec<(Algorithm, Vec<u8>)> = Vec::new();
     for settings in all_settings(options) {

@@ -1,5 +1,5 @@
-//! The bytes of a composefs image: header, superblock, inodes breadth first, shared attributes,
-//! blocks of directories. Everything is placed by fixed rules, those of mkcomposefs.
+//! The bytes of a composefs image: header, superblock, inodes breadth first, shared attributes, and
+//! directory blocks, placed by the fixed rules of mkcomposefs.
 
 use super::dirs::{self, Name};
 use super::inodes::{self, COMPACT_LEN, DataWords, EXTENDED_LEN, InodeFacts};
@@ -15,20 +15,18 @@ use zerocopy::{FromZeros, IntoBytes};
 const BLOCK_BITS: u32 = 12;
 const BLOCK_LEN: u64 = 1 << BLOCK_BITS;
 const SLOT_LEN: u64 = 1 << ISLOTBITS;
-/// Most shared attributes of one inode.
 const SHARED_MAX: usize = 128;
-/// Header flag: the image has access control lists.
+/// Header flag: the image has ACLs.
 const HAS_ACLS: u32 = 1;
-/// Newest version of images.
 const VERSION_MAX: u32 = 1;
 
-/// Versions that an image may have. It gets the lowest, 0, unless the tree has whiteouts, which
+/// Permitted versions of an image. It gets the lowest, 0, unless the tree has whiteouts, which
 /// version 1 stores in a better way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Versions {
     /// Lowest version.
     pub min: u32,
-    /// Highest version; one below `min` means `min`.
+    /// Highest version; a lower value than `min` means `min`.
     pub max: u32,
 }
 
@@ -58,39 +56,32 @@ pub fn write(mut tree: Tree, versions: Versions) -> Result<Vec<u8>> {
     Ok(Layout::of(&tree)?.image(version))
 }
 
-/// Places of all inodes.
 struct Layout<'a> {
     tree: &'a Tree,
-    /// Inodes breadth first, as they are stored.
     order: Vec<u32>,
-    /// Parent of each directory, by number.
     parents: Vec<u32>,
-    /// Place of each inode, by number.
+    /// By inode number.
     places: Vec<Place>,
-    /// Attributes that several inodes have, with their offsets; and in order.
+    /// Attributes of several inodes, with their offsets; and in order.
     shared: HashMap<Xattr<'a>, u64>,
     shared_order: Vec<Xattr<'a>>,
-    /// Compact inodes have the oldest time of all.
+    /// Compact inodes store no time; theirs is the oldest.
     times: Times,
-    /// End of the inodes.
     end: u64,
 }
 
 type Xattr<'a> = (&'a [u8], &'a [u8]);
 
-/// Place of an inode, and the way it is stored.
 #[derive(Clone, Copy, Debug, Default)]
 struct Place {
     start: u64,
     is_extended: bool,
-    /// Blocks outside of the inode.
     blocks: u64,
-    /// Bytes behind the inode and its attributes.
     tail_len: u64,
 }
 
-/// The number of an attribute's prefix, and the rest of its name. Names without a known prefix are
-/// stored whole, with the number 0.
+/// Returns the number of an attribute's prefix, and the rest of its name. Names without a known
+/// prefix are stored whole, with number 0.
 fn split(name: &[u8]) -> (u8, &[u8]) {
     let known = XATTR_PREFIXES.iter().filter(|(number, _)| *number != EROFS_XATTR_INDEX_LUSTRE);
     let mut found = known.filter_map(|(number, prefix)| Some((*number, name.strip_prefix(*prefix)?)));
@@ -99,11 +90,11 @@ fn split(name: &[u8]) -> (u8, &[u8]) {
 
 fn write_xattr(out: &mut Vec<u8>, (name, value): Xattr<'_>) {
     let (number, rest) = split(name);
-    // Trees hold no longer values.
+    // Trees cannot contain longer values.
     write_entry(out, number, rest, value).unwrap_or_default();
 }
 
-/// Base-2 logarithm of a chunk of a file, in bytes; as large as the file, if possible.
+/// Logarithm of a chunk in bytes; as large as the file, if possible.
 fn chunk_bits(len: u64) -> u32 {
     let bits = (len - 1).checked_ilog2().map_or(0, |log| log + 1);
     bits.clamp(BLOCK_BITS, BLOCK_BITS + u32::from(EROFS_CHUNK_FORMAT_BLKBITS_MASK))
@@ -165,13 +156,15 @@ impl<'a> Layout<'a> {
         self.shared_order = shared;
     }
 
-    /// Returns the bytes of attributes behind an inode. Numbers of shared ones are right once the
-    /// end of the inodes is known.
+    /// Returns the bytes of attributes after an inode. Ids of shared ones are valid once the end of
+    /// the inodes is known.
     fn xattrs(&self, inode: &'a Inode) -> Vec<u8> {
         if inode.xattrs.is_empty() {
             return Vec::new();
         }
-        let (mut ids, mut own, mut used) = (Vec::new(), Vec::new(), 0);
+        let mut ids = Vec::new();
+        let mut own = Vec::new();
+        let mut used = 0;
         for (name, value) in &inode.xattrs {
             let (number, rest) = split(name);
             used |= filter_bit(number, rest);
@@ -189,7 +182,6 @@ impl<'a> Layout<'a> {
         [head.as_bytes().to_vec(), ids, own].concat()
     }
 
-    /// Returns all entries of a directory, `.` and `..` among them.
     fn names(&self, dir: u32) -> Vec<Name<'a>> {
         let children = &self.inode(dir).children;
         let named = children.iter().map(|(name, child)| (&**name, child.inode));
@@ -200,7 +192,7 @@ impl<'a> Layout<'a> {
         names
     }
 
-    /// Returns blocks and tail of an inode's data.
+    /// Returns the number of blocks and the tail length of an inode's data.
     fn data(&self, number: u32) -> (u64, u64) {
         let inode = self.inode(number);
         match inode.file_type() {
@@ -218,7 +210,6 @@ impl<'a> Layout<'a> {
         }
     }
 
-    /// Gives all inodes their places.
     fn place(&mut self) -> Result<()> {
         let mut at = EROFS_SUPER_OFFSET + SUPER_BLOCK_LEN as u64;
         for index in 0..self.order.len() {
@@ -239,14 +230,15 @@ impl<'a> Layout<'a> {
         }
         self.end = at.next_multiple_of(SLOT_LEN);
         let blocks = self.end.div_ceil(BLOCK_LEN) + self.places.iter().map(|place| place.blocks).sum::<u64>();
-        match blocks < u64::from(u32::MAX) {
-            true => Ok(()),
-            false => Err(Error::failed("the image has more than 4294967294 blocks")),
+        if blocks < u64::from(u32::MAX) {
+            Ok(())
+        } else {
+            Err(Error::failed("the image has more than 4294967294 blocks"))
         }
     }
 
-    /// Returns the fields of an inode. The link count of a directory is 2 and one for each
-    /// directory in it; special files keep their length, which decides about the form of the inode.
+    /// Returns the fields of an inode. The link count of a directory is 2 plus its subdirectories;
+    /// special files keep their length, which decides the form of the inode.
     fn facts(&self, number: u32, place: &Place) -> InodeFacts {
         let inode = self.inode(number);
         let file_type = inode.file_type();
@@ -262,8 +254,7 @@ impl<'a> Layout<'a> {
 }
 
 impl Place {
-    /// Moves an inode so that the inode and the target lie in one block, or the target in a block
-    /// of its own.
+    /// Aligns an inode so that inode and target are in one block, or the target starts a block.
     fn put_link(&mut self, head_len: u64) {
         let len = head_len + self.tail_len;
         let ends_in = (self.start + len - 1) / BLOCK_LEN;
@@ -275,7 +266,7 @@ impl Place {
         }
     }
 
-    /// Moves an inode so that its tail lies in one block, or in a block of its own.
+    /// Aligns an inode so that its tail is in one block, or starts one.
     fn put_tail(&mut self, head_len: u64) {
         let room = |start: u64| BLOCK_LEN - (start + head_len) % BLOCK_LEN;
         if room(self.start) >= self.tail_len {
@@ -342,7 +333,7 @@ impl Layout<'_> {
             FileType::CharDevice | FileType::BlockDevice => inode.device.into(),
             _ if is_chunked => {
                 let chunks = u64::from(chunk_bits(inode.size) - BLOCK_BITS);
-                // Only the lower half of the word states the length of chunks.
+                // Only the lower half of the word contains the length of chunks.
                 if place.blocks > 0 { block & 0xffff_0000 | chunks } else { chunks }
             }
             _ if place.blocks > 0 => block,
@@ -364,7 +355,6 @@ impl Layout<'_> {
         }
     }
 
-    /// Writes the blocks of an inode.
     fn write_blocks(&self, out: &mut Vec<u8>, number: u32) {
         let place = &self.places[number as usize];
         if place.blocks > 0 {
@@ -375,8 +365,8 @@ impl Layout<'_> {
         }
     }
 
-    /// Returns the data of an inode: entries, a target, contents, or the table of its chunks, which
-    /// are all holes.
+    /// Returns the data of an inode: entries, a target, contents, or the table of its chunks, all
+    /// of them holes.
     fn bytes(&self, number: u32) -> Vec<u8> {
         let inode = self.inode(number);
         let mut bytes = Vec::new();
@@ -391,7 +381,7 @@ impl Layout<'_> {
             (FileType::Symlink, _) => bytes.extend_from_slice(&inode.target),
             (_, Some(content)) => bytes.extend_from_slice(content),
             (_, None) => {
-                // In a block of its own, the table fills all of it.
+                // In a separate block, the table fills the block.
                 let is_block = self.places[number as usize].blocks > 0;
                 bytes.resize(if is_block { BLOCK_LEN } else { self.data(number).1 } as usize, 0xff);
             }

@@ -1,4 +1,4 @@
-//! Directories: blocks of entries in strict byte order, `.` and `..` among the names.
+//! Directories: blocks of entries in strict byte order, including `.` and `..`.
 
 use crate::disk::{self, Dirent};
 use packfs_core::{FileType, NodeId, Tree};
@@ -6,14 +6,13 @@ use zerocopy::IntoBytes;
 
 const ENTRY_LEN: u64 = size_of::<Dirent>() as u64;
 
-/// A name and what it names.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Name<'a> {
     pub name: &'a [u8],
     pub node: NodeId,
 }
 
-/// All names of a directory, in the order of the disk.
+/// Returns all names of a directory, in the order of the disk.
 pub(super) fn names(tree: &Tree, dir: NodeId, dot_omitted: bool) -> Vec<Name<'_>> {
     let parent = tree.node(dir).parent();
     let mut names: Vec<Name<'_>> =
@@ -28,17 +27,15 @@ pub(super) fn names(tree: &Tree, dir: NodeId, dot_omitted: bool) -> Vec<Name<'_>
     names
 }
 
-/// Length of a directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Len {
-    /// Blocks that are full: no further entry fits.
+    /// Full blocks: no further entry fits.
     pub full_blocks: u64,
-    /// Bytes of the last block.
+    /// Used bytes of the last block.
     pub last_len: u64,
 }
 
 impl Len {
-    /// All bytes, as an inode tells them.
     pub(super) fn total(self, block_len: u64) -> u64 {
         self.full_blocks * block_len + self.last_len
     }
@@ -57,8 +54,8 @@ pub(super) fn len(names: &[Name<'_>], block_len: u64) -> Len {
     len
 }
 
-/// Calls `put` for each block; all but the last are filled up with zeros. `inode` knows nids and
-/// types.
+/// Calls `put` for each block; all but the last are padded with zeros. `inode` returns nid and
+/// type.
 pub(super) fn write(
     names: &[Name<'_>],
     block_len: u64,

@@ -1,39 +1,35 @@
-//! Features in use: feature bits, codecs, and the longest cluster of each codec.
+//! Features in use: bits, codecs, and the longest cluster of each codec.
 
 use super::index::Uses;
 use crate::disk;
 
-/// See the module.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Features {
-    /// Any file has a compressed layout.
     pub compressed: bool,
     pub big_clusters: bool,
     pub chunks: bool,
     pub inline_clusters: bool,
     /// Tails in the packed inode.
     pub fragments: bool,
-    /// Files that have only a part of a cluster.
+    /// Files that refer to a part of a cluster.
     pub parts: bool,
     pub prefixes: bool,
     pub wide: bool,
     pub metabox: bool,
     pub devices: bool,
-    /// Files with clusters of two algorithms, told apart by their index.
+    /// Indexes with clusters of two algorithms.
     pub second_codec: bool,
-    /// Shared xattrs are compressed with the other metadata.
     pub shared_in_metabox: bool,
-    /// Most blocks of a cluster, by number of the algorithm; 0: not used.
+    /// Maximum blocks of a cluster by algorithm; 0 if unused.
     pub blocks_max: [u32; disk::Z_EROFS_COMPRESSION_MAX as usize],
 }
 
 impl Features {
-    /// Adds what a file's index uses.
     pub(super) fn add(&mut self, uses: &Uses, algorithms: [u8; 2]) {
         self.compressed = true;
         self.big_clusters |= uses.big_clusters;
         self.inline_clusters |= uses.inline;
-        // Kernels from the one on that has these know how blocks are rotated.
+        // Both came with the same kernel.
         self.fragments |= uses.fragments || uses.interlaced;
         self.parts |= uses.parts;
         self.wide |= uses.extents;
@@ -45,14 +41,12 @@ impl Features {
         }
     }
 
-    /// Bits of the algorithms that any file uses. A kernel that lacks one of them refuses the whole
-    /// image.
+    /// Bit mask of the algorithms in use. A kernel that lacks one of them refuses the whole image.
     pub(super) fn algorithms(&self) -> u16 {
         (0u16..).zip(self.blocks_max).fold(0, |bits, (number, used)| bits | u16::from(used > 0) << number)
     }
 
-    /// Returns true if settings of codecs follow the superblock; LZ4 in clusters of one block needs
-    /// none.
+    /// True if settings of codecs follow the superblock; LZ4 in clusters of one block needs none.
     pub(super) fn has_codec_settings(&self) -> bool {
         self.big_clusters || self.algorithms() & !(1 << disk::Z_EROFS_COMPRESSION_LZ4) != 0
     }

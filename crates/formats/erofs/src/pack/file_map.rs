@@ -1,55 +1,50 @@
-//! Map of one compressed file, in the words of the format rather than of the pack engine.
+//! Map of a compressed file, in terms of the format rather than of the pack engine.
 
 use packfs_format::{Cluster, ClusterForm, TailPlace};
 
-/// Form of a piece of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Form {
-    /// Stored uncompressed, block after block.
+    /// Uncompressed.
     Plain,
-    /// All that a cluster decodes to.
+    /// A whole cluster.
     Compressed,
-    /// The beginning of what a cluster decodes to.
+    /// The start of a decoded cluster.
     Part,
     /// Zeros.
     Hole,
-    /// Beside the inode.
-    Inline { compressed: bool },
-    /// In the packed inode, from this byte on.
+    /// After the inode.
+    Inline {
+        compressed: bool,
+    },
     Fragment(u64),
 }
 
-/// A stretch of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Piece {
-    /// Its start in the file.
     pub start: u64,
-    /// Its length in the file.
     pub len: u64,
-    /// Start of its first block in the image, or of its first byte if they are not aligned.
+    /// Start of its first block in the image, or of its first byte if it is not aligned.
     pub offset: u64,
-    /// Bytes stored, without the zeros that fill up a block.
+    /// Length without the zeros that pad a block.
     pub stored_len: u32,
     pub form: Form,
-    /// True if it is compressed with the second algorithm.
     pub second: bool,
 }
 
-/// A compressed file.
 #[derive(Clone, Debug, Default)]
 pub(super) struct FileMap {
-    /// Length of the file; never 0.
+    /// Never 0.
     pub size: u64,
-    /// From the start to the end, without gap.
+    /// In order, without gaps.
     pub pieces: Vec<Piece>,
-    /// Numbers of the algorithms; the second one is only there for pieces that say so.
+    /// The second one is used only by pieces with `second`.
     pub algorithms: [u8; 2],
     /// True if plain pieces that start within a block are rotated.
     pub is_rotated: bool,
 }
 
 impl FileMap {
-    /// Returns the map of a file of `size` bytes. `tail` holds what `clusters` leave.
+    /// `tail` is the rest of the file after `clusters`.
     pub(super) fn new(size: u64, clusters: &[Cluster], tail: Option<TailPlace>, algorithms: [u8; 2]) -> Self {
         let is_rotated = clusters.iter().any(|cluster| cluster.form == ClusterForm::Rotated);
         let mut map =
@@ -81,7 +76,7 @@ impl FileMap {
         map
     }
 
-    /// Makes the second algorithm the first if nothing is compressed with the first.
+    /// Swaps the algorithms if nothing is compressed with the first.
     fn promote_second(&mut self) {
         let compressed = |piece: &&Piece| {
             matches!(piece.form, Form::Compressed | Form::Part | Form::Inline { compressed: true })
@@ -92,13 +87,12 @@ impl FileMap {
         }
     }
 
-    /// Returns the algorithm of a piece.
     pub(super) fn algorithm_of(&self, piece: &Piece) -> u8 {
         self.algorithms[usize::from(piece.second)]
     }
 
-    /// Returns true if stored bytes start within a block; with `exact_lens` also if compressed ones
-    /// end within one, because no zeros stand before them then.
+    /// True if stored bytes start within a block; with `exact_lens` also if compressed ones end
+    /// within one, because they are not padded then.
     pub(super) fn is_unaligned(&self, block_bits: u32, exact_lens: bool) -> bool {
         let within = (1 << block_bits) - 1;
         self.pieces.iter().any(|piece| match piece.form {
@@ -110,14 +104,14 @@ impl FileMap {
         })
     }
 
-    /// Returns true if no cluster takes more bytes than it holds, as extents want it. Indexes of
+    /// True if no cluster takes more bytes than it decodes to, as extents require. Indexes of
     /// logical clusters count whole blocks.
     pub(super) fn fits_extents(&self) -> bool {
         let fits = |piece: &Piece| piece.form != Form::Compressed || u64::from(piece.stored_len) <= piece.len;
         self.pieces.iter().all(fits)
     }
 
-    /// Returns the offset in the packed inode of a file that lies wholly there.
+    /// Returns the offset in the packed inode of a file that is entirely there.
     pub(super) fn whole_fragment(&self) -> Option<u64> {
         match self.pieces[..] {
             [Piece { form: Form::Fragment(offset), .. }] => Some(offset),
@@ -125,7 +119,7 @@ impl FileMap {
         }
     }
 
-    /// Returns the stored length of an inline tail; 0 if there is none.
+    /// Returns the stored length of an inline tail; 0 without one.
     pub(super) fn inline_len(&self) -> u32 {
         match self.pieces.last() {
             Some(Piece { form: Form::Inline { .. }, stored_len, .. }) => *stored_len,
@@ -133,14 +127,13 @@ impl FileMap {
         }
     }
 
-    /// Gives the tail that was to lie beside the inode a block of its own.
     pub(super) fn spill_tail(&mut self, offset: u64, block_len: u32) {
         if let Some(piece) = self.pieces.last_mut()
             && let Form::Inline { compressed } = piece.form
         {
             piece.form = if compressed { Form::Compressed } else { Form::Plain };
             if compressed {
-                // Zeros fill the block from its start.
+                // Zeros precede the data in the block.
                 piece.stored_len = piece.stored_len.next_multiple_of(block_len);
             }
             piece.offset = offset;

@@ -1,8 +1,7 @@
-//! The index of a compressed file: chooses its form, knows its length before it is written, and
-//! writes it.
+//! The index of a compressed file: chooses its form, computes its length, and writes it.
 //!
-//! Everything stands after an inode and its xattrs, a multiple of 32 bytes from the start of the
-//! metadata: offsets from the start of the inode tell alignment.
+//! It follows an inode and its xattrs. Inodes are at multiples of 32 bytes in the metadata, so
+//! offsets from the start of the inode determine alignment.
 
 mod compact;
 mod extents;
@@ -16,10 +15,9 @@ use heads::Heads;
 use packfs_core::{Error, Result};
 use zerocopy::IntoBytes;
 
-/// Least bytes of a logical cluster in an index: those of the compact form.
+/// Shortest entry of a logical cluster: that of the compact form.
 const HEAD_LEN_MIN: u64 = 2;
 
-/// Features that the chosen index uses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Uses {
     pub big_clusters: bool,
@@ -30,26 +28,24 @@ pub(super) struct Uses {
     pub interlaced: bool,
     /// True if the index has clusters of two algorithms.
     pub second: bool,
-    /// Most blocks of a cluster that is compressed with each of the algorithms; 0: there is none.
+    /// Maximum blocks of a cluster compressed with each algorithm; 0 without one.
     pub blocks_max: [u32; 2],
 }
 
-/// An index of one file, chosen.
 #[derive(Debug)]
 pub(super) struct Index<'a> {
     map: &'a FileMap,
     body: Body,
-    /// End of the xattrs.
     start: u64,
     block_bits: u32,
     pub uses: Uses,
-    /// Stored blocks, as `i_u` counts them.
+    /// Number of stored blocks in `i_u`.
     pub block_count: u64,
 }
 
 #[derive(Debug)]
 enum Body {
-    /// Nothing but the header, which says where in the packed inode the file lies.
+    /// Only a header with the file's offset in the packed inode.
     WholeFragment(u64),
     Full(Heads),
     Compact {
@@ -59,22 +55,21 @@ enum Body {
     Extents(Extents),
 }
 
-/// Allowed forms of an index.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Choice {
     pub form: IndexForm,
-    /// Allows extents if the form is not fixed.
+    /// Permits extents if the form is not fixed.
     pub wide: bool,
     pub byte_aligned: bool,
     /// Rotates plain blocks that start within a block of the file.
     pub interlaced: bool,
     pub block_bits: u32,
-    /// Set if compressed bytes are known with the zeros before them.
+    /// Set if stored lengths include the zeros that precede compressed bytes.
     pub exact_lens: bool,
 }
 
 impl Body {
-    /// Returns the compact form if it is allowed and can hold the heads, else the full one.
+    /// Returns the compact form if it is permitted and fits the heads, else the full one.
     fn of_heads(heads: Heads, form: IndexForm, start: u64) -> Self {
         let header_end = start.next_multiple_of(disk::MAP_HEADER_ALIGN) + size_of::<MapHeader>() as u64;
         let two_bytes = (form != IndexForm::Full).then(|| compact::allowed(&heads, header_end)).flatten();
@@ -86,11 +81,11 @@ impl Body {
 }
 
 impl<'a> Index<'a> {
-    /// Returns the shortest index that is allowed for a file whose inode and xattrs take `start`
-    /// bytes; at equal length that of logical clusters, which every kernel reads.
+    /// Returns the shortest permitted index for a file whose inode and xattrs take `start` bytes;
+    /// at equal length that of logical clusters, which every kernel reads.
     ///
     /// Errors: `TooLarge` for a file that needs extents, such as one beyond 2^32 blocks, where they
-    /// are not allowed or cannot hold its tail.
+    /// are not permitted or cannot describe its tail.
     pub(super) fn choose(map: &'a FileMap, choice: Choice, start: u64) -> Result<Self> {
         let index = |body, uses, block_count| Index {
             map,
@@ -108,7 +103,7 @@ impl<'a> Index<'a> {
         let within_block = (1 << choice.block_bits) - 1;
         let amid = |piece: &Piece| piece.form == Form::Plain && piece.start & within_block != 0;
         uses.interlaced = map.is_rotated || choice.interlaced && map.pieces.iter().any(amid);
-        // Data that was stored before lies where it lies.
+        // Copied data keeps its alignment.
         let byte_aligned = choice.byte_aligned || map.is_unaligned(choice.block_bits, choice.exact_lens);
         let may_have_extents = choice.wide
             && (byte_aligned || matches!(choice.form, IndexForm::Auto | IndexForm::Extents))
@@ -126,7 +121,7 @@ impl<'a> Index<'a> {
             let block_count = extents.stored_len().div_ceil(1 << choice.block_bits);
             index(Body::Extents(extents), Uses { extents: true, second: false, ..uses }, block_count)
         });
-        // Files of many blocks have far fewer extents: the other index is not even counted.
+        // Files of many blocks have far fewer extents: the other index is not even computed.
         let heads_len_min = map.size.div_ceil(1 << choice.block_bits).saturating_mul(HEAD_LEN_MIN);
         let is_short = of_extents.as_ref().is_some_and(|extents| extents.len() < heads_len_min);
         let heads = if only_extents || is_short { None } else { Heads::new(map, choice.block_bits) };
@@ -144,7 +139,6 @@ impl<'a> Index<'a> {
         }
     }
 
-    /// The data layout in `i_format`.
     pub(super) fn layout(&self) -> u16 {
         match self.body {
             Body::Compact { .. } => disk::EROFS_INODE_COMPRESSED_COMPACT,
@@ -160,7 +154,6 @@ impl<'a> Index<'a> {
         self.header_at() + size_of::<MapHeader>() as u64
     }
 
-    /// Bytes from the end of the xattrs to the end of the index.
     pub(super) fn len(&self) -> u64 {
         let end = match &self.body {
             Body::WholeFragment(_) => self.header_end(),
@@ -176,7 +169,7 @@ impl<'a> Index<'a> {
         end - self.start
     }
 
-    /// Appends the index, and what aligns it, to an inode with its xattrs.
+    /// Appends the index, with padding, to an inode with its xattrs.
     pub(super) fn write(&self, out: &mut Vec<u8>) {
         let base = out.len() as u64 - self.start;
         let pad = |out: &mut Vec<u8>, at: u64| out.resize((base + at) as usize, 0);
@@ -215,10 +208,10 @@ impl<'a> Index<'a> {
             | (if self.uses.fragments { disk::Z_EROFS_ADVISE_FRAGMENT_PCLUSTER } else { 0 })
     }
 
-    /// The map header of an index of logical clusters, which are blocks.
+    /// Header of an index with logical clusters of one block.
     fn header(&self, advise: u16) -> MapHeader {
         let h_u = match self.map.pieces.last().map(|piece| piece.form) {
-            // The upper half stands in the tail's entry.
+            // The upper half is in the tail's entry.
             Some(Form::Fragment(offset)) => offset as u32,
             Some(Form::Inline { .. }) => self.map.inline_len() << 16,
             _ => 0,

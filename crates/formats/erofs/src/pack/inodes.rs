@@ -1,5 +1,4 @@
-//! Turns what is known of a node into its inode: the small form where that can hold it, else the
-//! large one.
+//! Inodes on disk: compact if possible, else extended.
 
 use super::times::Times;
 use crate::disk;
@@ -10,21 +9,20 @@ use zerocopy::IntoBytes;
 pub(super) const COMPACT_LEN: u64 = size_of::<InodeCompact>() as u64;
 pub(super) const EXTENDED_LEN: u64 = size_of::<InodeExtended>() as u64;
 
-/// Fields of an inode except the place of its data.
+/// Fields of an inode except the position of its data.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct InodeFacts {
     pub file_type: FileType,
     pub meta: Meta,
     pub links: u32,
     pub size: u64,
-    /// A number for people and `i_ino`; readers go by place.
+    /// Number shown as `i_ino`; readers use positions.
     pub number: u32,
     pub xattr_icount: u16,
-    /// Directories: there is no `.`.
+    /// Directories: `.` is omitted.
     pub dot_omitted: bool,
 }
 
-/// Values for `i_format`, `i_u` and `i_nb`.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct DataWords {
     pub layout: u16,
@@ -32,7 +30,7 @@ pub(super) struct DataWords {
     pub word: u64,
 }
 
-/// Returns true if a node with this `i_u` needs the extended form.
+/// True if a node with this `i_u` needs the extended form.
 pub(super) fn is_extended(facts: &InodeFacts, times: &Times, word: u64) -> bool {
     let small = |value: u32| value <= u32::from(u16::MAX);
     let far = word > u64::from(u32::MAX);
@@ -45,7 +43,6 @@ pub(super) fn is_extended(facts: &InodeFacts, times: &Times, word: u64) -> bool 
         && times.compact(facts.meta.mtime).is_some())
 }
 
-/// Appends an inode.
 pub(super) fn write(out: &mut Vec<u8>, facts: &InodeFacts, times: &Times, data: DataWords, extended: bool) {
     let mode = facts.file_type.mode_bits() as u16 | facts.meta.mode & 0o7777;
     let (low, high) = (data.word as u32, (data.word >> 32) as u16);
@@ -85,7 +82,7 @@ pub(super) fn write(out: &mut Vec<u8>, facts: &InodeFacts, times: &Times, data: 
     }
 }
 
-/// The word of a device.
+/// Device number in `i_u`.
 pub(super) fn device_word(number: DeviceNumber) -> u64 {
     number.encode().into()
 }

@@ -1,9 +1,10 @@
-//! Lays out everything around the data: the superblock in front, all metadata in one zone after.
+//! Layout of everything except data: the superblock at the start, all metadata in one zone at the
+//! end.
 //!
-//! All inodes of one directory stand together, and blocks of directories next to their inodes;
-//! after a directory come those below it, one with everything in it before the next: nearly the
-//! order in which trees are walked. What is used first, if that is known, stands before all of
-//! them. First everything gets a place, then it is written from front to back.
+//! All inodes of one directory are adjacent, and directory blocks next to their inodes; the
+//! subdirectories follow depth first, which is nearly the order in which trees are walked. Files
+//! used first, if known, precede all others. Everything is placed first, then written from front to
+//! back.
 
 use super::features::Features;
 use super::metabox::Metabox;
@@ -21,10 +22,10 @@ use packfs_core::{Error, NodeId, Result, Tree};
 use packfs_format::{Clusters, Placed, PlacedFile, Plan, Section};
 use std::collections::HashMap;
 
-/// Metadata that starts beyond this block may end beyond what 32 bits tell.
+/// Metadata that starts above this block may end above 32-bit block numbers.
 const NEAR_BLOCKS_MAX: u64 = u32::MAX as u64 - (1 << 26);
 
-/// Makes all sections; see the module.
+/// Writes all sections; see the module.
 pub(super) fn write(
     options: &Options,
     tree: &Tree,
@@ -37,51 +38,44 @@ pub(super) fn write(
     let mut nodes = Nodes::new(options, tree, (plan, placed), &xattrs, times);
     let mut features =
         Features { prefixes: xattrs.prefix_count > 0, wide: options.wide, ..Features::default() };
-    let zone = match options.devices.is_empty() {
-        true => Zone::new(&nodes, &mut features)?,
-        false => {
-            features.devices = true;
-            Zone::before_device(&mut nodes, &mut features)?
-        }
+    let zone = if options.devices.is_empty() {
+        Zone::new(&nodes, &mut features)?
+    } else {
+        features.devices = true;
+        Zone::before_device(&mut nodes, &mut features)?
     };
     zone.write(&nodes, features, put)
 }
 
-/// The index of the metabox takes less than this part of it, as clusters have 4 KiB of input and
-/// records 32 bytes at most...
+/// The index of the metabox takes at most one part in this many, as clusters have 4 KiB of input
+/// and records 32 bytes at most ...
 const METABOX_INDEX_SHARE: u64 = 64;
-/// ... and inode, alignment and a short cluster no more than this.
+/// ... and inode, alignment, and a short cluster no more than this.
 const METABOX_SPARE: u64 = 16 << 10;
 
-/// Returns the start of metadata, in bytes from the start of the image.
 fn metadata_start(nodes: &Nodes<'_>) -> u64 {
-    match nodes.options.devices.is_empty() {
-        false => head_len(nodes.options),
-        true => nodes.placed.data_end,
-    }
+    if nodes.options.devices.is_empty() { nodes.placed.data_end } else { head_len(nodes.options) }
 }
 
-/// Place of an inode that has none yet.
+/// Position of an inode that is not placed yet.
 const NOWHERE: u64 = u64::MAX;
 
-/// Places of all metadata.
+/// Positions of all metadata.
 struct Zone {
-    /// Start of the zone, in bytes from the start of the image.
+    /// Start of the zone in the image, in bytes.
     start: u64,
-    /// Base of node numbers.
     nid_base: u64,
-    /// Inodes, from the start of the zone or of the metabox.
+    /// Inodes by offset in the zone or in the metabox.
     inode_at: Vec<u64>,
-    /// Blocks of directories and the like, from the start of the zone.
+    /// Separate blocks, such as those of directories, by offset in the zone.
     own_at: HashMap<NodeId, u64>,
-    /// The packed inode.
     packed: Option<(u64, Vec<u8>)>,
-    /// End of the metabox, which holds all inodes but the root and special ones.
+    /// End of the metabox, which contains all inodes but the root and special ones.
     metabox_end: Option<u64>,
     end: u64,
 }
 
-/// Something that has a place: one row for each node of a tree.
+/// A placed object: one row for each node of a tree.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Item {
     Inode(NodeId),
@@ -89,7 +83,7 @@ enum Item {
     Packed,
 }
 
-/// Things in order of place.
+/// Sorted by position.
 type Items = Vec<Item>;
 
 impl Zone {
@@ -98,7 +92,8 @@ impl Zone {
         let block_len = u64::from(options.block_len);
         let start = metadata_start(nodes).next_multiple_of(block_len);
         let far = start / block_len > NEAR_BLOCKS_MAX;
-        let (shared, prefixes) = (nodes.xattrs.shared.len() as u64, nodes.xattrs.prefixes.len() as u64);
+        let shared = nodes.xattrs.shared.len() as u64;
+        let prefixes = nodes.xattrs.prefixes.len() as u64;
         let uses_metabox = options.metabox.as_ref().is_some_and(|metabox| metabox.serves(tree));
         features.shared_in_metabox = uses_metabox && shared > 0;
         let (shared_main, shared_metabox) = if uses_metabox { (0, shared) } else { (shared, 0) };
@@ -127,8 +122,7 @@ impl Zone {
         while let Some(dir) = dirs.pop() {
             let waiting = dirs.len();
             for entry in tree.entries(dir) {
-                // A file with several names stands beside its first, and what is used first in
-                // front.
+                // A hard link is placed with its first name, and files used first at the front.
                 if zone.inode_at[entry.node.index()] == NOWHERE {
                     zone.place(nodes, entry.node, far, features, &mut main, metabox.as_mut())?;
                 }
@@ -143,11 +137,11 @@ impl Zone {
         Ok(zone)
     }
 
-    /// The same where data are on a device, which starts where the image ends. How long maps of
-    /// data are depends on where that is, a little.
+    /// Places metadata if data are on a device, which starts after the image. The length of maps
+    /// depends slightly on that start.
     fn before_device(nodes: &mut Nodes<'_>, features: &mut Features) -> Result<Self> {
         let unit = superblock::image_unit(nodes.options);
-        // Ends: maps become longer only with wider block numbers, of which there are few widths.
+        // Ends: maps become longer only with wider block numbers, of which few widths exist.
         loop {
             let mut used = *features;
             let zone = Zone::new(nodes, &mut used)?;
@@ -187,7 +181,6 @@ impl Zone {
         Ok(())
     }
 
-    /// The number by which entries name an inode.
     fn nid(&self, id: NodeId) -> u64 {
         let at = self.inode_at[id.index()];
         if self.metabox_end.is_some() && id != NodeId::ROOT {
@@ -200,7 +193,7 @@ impl Zone {
         (self.start - self.nid_base + at) / SLOT_LEN
     }
 
-    /// Returns the items of the zone and those of the metabox, each in order of place.
+    /// Returns the items of the zone and those of the metabox, each sorted by position.
     fn items(&self) -> (Items, Items) {
         let inodes = (0..self.inode_at.len()).map(|index| Item::Inode(NodeId(index as u32)));
         let (mut main, mut metabox) = (Vec::new(), Vec::new());
@@ -208,7 +201,7 @@ impl Zone {
             Some(_) => metabox.extend(inodes),
             None => main.extend(inodes),
         }
-        // The root is where readers find it without the metabox.
+        // Readers must find the root without the metabox.
         if !metabox.is_empty() {
             main.push(metabox.remove(0));
         }
@@ -219,7 +212,6 @@ impl Zone {
         (main, metabox)
     }
 
-    /// Returns the place of an item, from the start of the zone or of the metabox.
     fn place_of(&self, item: Item) -> u64 {
         match item {
             Item::Inode(id) => self.inode_at[id.index()],
@@ -253,7 +245,7 @@ impl Zone {
         Ok(())
     }
 
-    /// Measured again rather than remembered: a tree may have many nodes.
+    /// Recomputed rather than stored: a tree may have many nodes.
     fn shape(&self, nodes: &Nodes<'_>, id: NodeId) -> Result<Shape> {
         let far = self.start / u64::from(nodes.options.block_len) > NEAR_BLOCKS_MAX;
         nodes.measure(id, far, &mut Features::default())
@@ -282,8 +274,10 @@ impl Zone {
         };
         let end = out.end().max(self.start + self.end).next_multiple_of(block_len);
         if !options.devices.is_empty() && end > nodes.data_base {
-            let message = "cannot place the device: compressed metadata is longer than was estimated";
-            return Err(Error::failed(message).hint("-O metabox=off"));
+            return Err(Error::failed(
+                "cannot place the device: compressed metadata is longer than was estimated",
+            )
+            .hint("-O metabox=off"));
         }
         let end = end.max(nodes.data_base);
         out.write_at(end, &[])?;
@@ -304,10 +298,10 @@ impl Zone {
         }
         let is_far = !devices.is_empty() && all_blocks > u64::from(u32::MAX);
         if options.merged.is_some() && is_far && !options.is_flat && !options.far_devices {
-            let message =
-                "devices at places above 2^32 blocks, of which Linux before 7.1 reads the lower 32 bits";
-            let hint = "merge into one file, flat or not; --kernel 7.1 allows such devices";
-            return Err(Error::too_large(message).hint(hint));
+            return Err(Error::too_large(
+                "devices above 2^32 blocks, of which Linux before 7.1 reads the lower 32 bits",
+            )
+            .hint("merge into one file, flat or not; --kernel 7.1 allows such devices"));
         }
         let places = Places {
             image_blocks: if options.is_flat { all_blocks } else { image_len / block_len },
@@ -328,7 +322,7 @@ impl Zone {
         superblock::write(options, &features, &nodes.times, &places, (hash, nodes.placed.data.hash), put)
     }
 
-    /// Writes the metabox after everything else, its inode last; that one's number.
+    /// Writes the metabox after everything else, then its inode; returns the number of that.
     fn write_metabox(
         &self,
         nodes: &Nodes<'_>,

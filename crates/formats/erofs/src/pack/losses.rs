@@ -1,21 +1,20 @@
-//! Losses: metadata of a tree that EROFS cannot hold, named before anything is written.
+//! Losses: metadata of a tree that EROFS cannot represent, reported before anything is written.
 
 use super::xattr_names::{Names, split_name};
 use crate::options::Options;
 use packfs_core::{Loss, Losses, Tree, Xattrs};
 use packfs_format::{Capabilities, Times, XattrLoss};
 
-/// Longest value of an xattr.
 pub(super) const VALUE_LEN_MAX: usize = 65_535;
 
-/// Returns the metadata that images hold, with the times of the tree or without.
+/// Returns the metadata that images store, with or without individual times.
 pub(super) fn capabilities(times_kept: bool) -> Capabilities {
     let times = if times_kept { Times::Nanoseconds } else { Times::Unheld };
     Capabilities { times, xattr_losses: &XATTR_LOSSES, ..Capabilities::ALL }
 }
 
 static XATTR_LOSSES: [XattrLoss; 2] = [
-    // First, as `find` replaces it.
+    // Must be the first, as `find` replaces it.
     XattrLoss {
         what: "extended attributes other than user, trusted, security, lustre and ACLs are left out",
         concerns: |name, _| split_name(name).is_none(),
@@ -26,7 +25,7 @@ static XATTR_LOSSES: [XattrLoss; 2] = [
     },
 ];
 
-/// Every kind of loss, with how many nodes it concerns.
+/// Returns every kind of loss with its number of nodes.
 pub(super) fn find(tree: &Tree, options: &Options) -> Vec<Loss> {
     let (mut losses, times_kept) = (Losses::new(tree), options.typed.times);
     let ([foreign, others @ ..], names) = (&XATTR_LOSSES, Names::new(options));

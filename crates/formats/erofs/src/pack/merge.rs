@@ -1,8 +1,8 @@
-//! Settings of an image that holds the clusters of others.
+//! Settings of an image that contains the clusters of others.
 //!
 //! Kernels size their decoders by the settings after the superblock: dictionaries and windows are
 //! the longest of any image. Clusters have a recipe for each pair of algorithms, so that the recipe
-//! of a file follows from the image that it comes from.
+//! of a file follows from its image.
 
 use super::ErofsPacker;
 use crate::codec::{self, ALGORITHMS};
@@ -17,10 +17,9 @@ use packfs_core::{Error, Image, Result};
 use packfs_format::{AnyStored, ClusterRecipe, Merging, PackFormat, PackSettings, Recipe, Volume};
 use std::any::Any;
 
-/// Most devices of an image: their number has 16 bits.
+/// Limit of devices: their number has 16 bits.
 const DEVICES_MAX: usize = u16::MAX as usize;
 
-/// See [`packfs_format::Format::merger`].
 pub(crate) fn merger(merging: &Merging<'_>) -> Result<Box<dyn PackFormat>> {
     let readers = merging.volumes.iter().map(|volume| of_this_format(*volume)).collect::<Result<Vec<_>>>()?;
     let Some(first) = readers.first() else { return Err(Error::usage("there is no image to merge")) };
@@ -51,11 +50,12 @@ pub(crate) fn merger(merging: &Merging<'_>) -> Result<Box<dyn PackFormat>> {
     let used: Vec<Algorithm> =
         (0..).zip(ALGORITHMS).filter(|(number, _)| uses(&readers, *number)).map(|row| row.1).collect();
     let options = Options {
-        codec_name: match used.is_empty() {
-            true => "none".to_owned(),
-            false => used.iter().map(|algorithm| codec::name(*algorithm)).collect::<Vec<_>>().join("+"),
+        codec_name: if used.is_empty() {
+            "none".to_owned()
+        } else {
+            used.iter().map(|algorithm| codec::name(*algorithm)).collect::<Vec<_>>().join("+")
         },
-        // Names met together may need a newer one than each of them alone.
+        // The union of names may need a newer kernel than each image alone.
         kernel: kernel::KERNELS[kernel::KERNELS.len() - 1].1,
         devices: merging.data_files.clone(),
         merged: Some(used.iter().map(|algorithm| settings_of(*algorithm, &readers)).collect()),
@@ -68,7 +68,7 @@ pub(crate) fn merger(merging: &Merging<'_>) -> Result<Box<dyn PackFormat>> {
 
 /// Returns the oldest kernel that reads the new image.
 ///
-/// Errors: `Usage` for an older one that was named.
+/// Errors: `Usage` if an older one was given.
 fn kernel_of(readers: &[&Reader], merging: &Merging<'_>, named: Option<Version>) -> Result<Version> {
     let needed = |reader: &&Reader| {
         let geometry = &reader.geometry;
@@ -87,19 +87,20 @@ fn kernel_of(readers: &[&Reader], merging: &Merging<'_>, named: Option<Version>)
     match newer.chain(devices).find(|(_, needed)| *needed > named) {
         None => Ok(named.max(kernel::CHUNKS)),
         Some((name, needed)) => {
-            let (named, needed) = (format!("{}.{}", named.0, named.1), format!("{}.{}", needed.0, needed.1));
+            let named = format!("{}.{}", named.0, named.1);
+            let needed = format!("{}.{}", needed.0, needed.1);
             let error = Error::usage(format!("cannot merge for Linux {named}: {name} needs Linux {needed}"));
             Err(error.hint(format!("packfs repack makes images for {named}")))
         }
     }
 }
 
-/// Returns true if the new image has 48-bit addresses: because an image has them, or because the
-/// kernel that was named reads them and data may lie that far.
+/// True if the new image has 48-bit addresses: because an input has them, or because the given
+/// kernel reads them and data may be that far.
 fn is_wide(readers: &[&Reader], merging: &Merging<'_>, named: Option<Version>) -> bool {
     let has_wide = |reader: &&Reader| reader.geometry.has(disk::EROFS_FEATURE_INCOMPAT_48BIT);
     let near_len = readers.first().map_or(0, |reader| reader.geometry.block_len()) << 32;
-    // Metadata takes a small part of what data does.
+    // Metadata is a small fraction of data.
     let is_far = merging.data_len.saturating_add(merging.data_len / 8) >= near_len;
     readers.iter().any(has_wide) || named.is_some() && is_far
 }
@@ -113,7 +114,7 @@ fn of_this_format(volume: &dyn Volume) -> Result<&Reader> {
         .ok_or_else(|| Error::unsupported("request", format!("cannot merge {} images", volume.format().name)))
 }
 
-/// Errors: `Usage`, naming both images and what differs.
+/// Errors: `Usage` with both images and the difference.
 fn check_same(one: &Reader, other: &Reader) -> Result<()> {
     let (wanted, found) = (one.geometry.block_len(), other.geometry.block_len());
     if wanted == found {
@@ -126,7 +127,6 @@ fn check_same(one: &Reader, other: &Reader) -> Result<()> {
     Err(Error::usage(message).hint(hint))
 }
 
-/// Returns true if an image may have clusters of an algorithm.
 fn uses(readers: &[&Reader], number: u8) -> bool {
     let may = |reader: &&Reader| {
         let geometry = &reader.geometry;
@@ -135,7 +135,7 @@ fn uses(readers: &[&Reader], number: u8) -> bool {
     readers.iter().any(may)
 }
 
-/// Returns settings of an algorithm with which clusters of all images can be decoded.
+/// Returns settings of an algorithm that decode clusters of all images.
 fn settings_of(algorithm: Algorithm, readers: &[&Reader]) -> CodecSettings {
     let longest = |key: &str| {
         let words = readers.iter().flat_map(|reader| &reader.geometry.settings.words);
@@ -158,7 +158,6 @@ fn settings_of(algorithm: Algorithm, readers: &[&Reader]) -> CodecSettings {
     }
 }
 
-/// Recipes of all pairs of algorithms; see [`codec::recipe_of`].
 fn recipes(readers: &[&Reader]) -> Vec<Recipe> {
     let settings = ALGORITHMS.map(|algorithm| settings_of(algorithm, readers));
     let pairs = settings.iter().flat_map(|first| settings.iter().map(move |second| (first, second)));

@@ -1,5 +1,5 @@
-//! Compressed metadata: the contents of the metabox inode, cut into clusters and compressed as they
-//! come.
+//! Compressed metadata: the contents of the metabox inode, split into clusters and compressed on
+//! the fly.
 
 use super::file_map::{FileMap, Form, Piece};
 use super::stream::{Sink, Stream};
@@ -7,8 +7,8 @@ use packfs_codec::CodecSettings;
 use packfs_codec::Encoder;
 use packfs_core::{Error, Result};
 
-/// Metadata that is compressed; positions are from the start of the metabox. The clusters go to the
-/// end of another stream, one after the other without gap.
+/// Receives metadata at positions in the metabox. Clusters are appended to another stream without
+/// gaps.
 pub(super) struct Metabox<'s, 'a> {
     out: &'s mut Stream<'a>,
     encoder: Box<dyn Encoder>,
@@ -64,7 +64,7 @@ impl<'s, 'a> Metabox<'s, 'a> {
         Ok(())
     }
 
-    /// Compresses what is left; the map of the metabox inode, which is as long as `size`.
+    /// Compresses the rest; returns the map of the metabox inode, whose length is `size`.
     pub(super) fn finish(mut self, size: u64) -> Result<FileMap> {
         self.write_at(size, &[])?;
         if !self.raw.is_empty() {

@@ -1,5 +1,4 @@
-//! The pack side: which file is stored how ([`ErofsPacker`]), and everything around the data
-//! ([`layout`]).
+//! Packing: storage of each file ([`ErofsPacker`]), and everything except data ([`layout`]).
 
 mod chunks;
 mod coding;
@@ -33,17 +32,15 @@ use packfs_format::{
     AnyLayout, ClusterPlan, Clusters, Coding, Layout, PackFormat, PackSettings, Placed, Plan, Recipe, Section,
 };
 
-/// Prepares to pack EROFS images.
 pub(crate) fn packer(settings: &PackSettings) -> Result<Box<dyn PackFormat>> {
     Ok(Box::new(ErofsPacker { options: Options::new(settings)?, merged: None }))
 }
 
-/// Length of the smallest pages that a kernel has, in bytes.
 const PAGE_LEN_MIN: u32 = 4096;
 
 struct ErofsPacker {
     options: Options,
-    /// Recipes of clusters that other images stored, if the image is merged from them.
+    /// Recipes of the input images' clusters if the image is merged.
     merged: Option<Vec<Recipe>>,
 }
 
@@ -54,6 +51,10 @@ impl PackFormat for ErofsPacker {
 
     fn codec_name(&self) -> String {
         self.options.codec_name.clone()
+    }
+
+    fn set_made_at(&mut self, seconds: i64) {
+        self.options.made_at = seconds;
     }
 
     fn driver(&self) -> Option<&'static str> {
@@ -129,9 +130,10 @@ impl Layout<Clusters> for ErofsPacker {
     ) -> Result<()> {
         layout::write(&self.options, tree, plan, placed, put).map_err(|error| {
             let may_be_far = self.merged.is_some() && !self.options.wide;
-            match may_be_far && error.kind() == ErrorKind::TooLarge {
-                true => error.hint("--kernel 6.15 allows more than 2^32 blocks, and indexes for all of them"),
-                false => error,
+            if may_be_far && error.kind() == ErrorKind::TooLarge {
+                error.hint("--kernel 6.15 allows more than 2^32 blocks, and indexes for all of them")
+            } else {
+                error
             }
         })
     }

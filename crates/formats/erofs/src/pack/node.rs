@@ -1,7 +1,6 @@
-//! One node in the image: how much room it needs, and then its bytes.
+//! A node in the image: its size, and then its bytes.
 //!
-//! Both are made from the same facts, once before anything has a place and once when everything has
-//! one.
+//! Both are computed from the same facts, once before anything is placed and once after.
 
 use super::chunks::ChunkMap;
 use super::dirs;
@@ -22,51 +21,46 @@ use packfs_format::{
 };
 use std::borrow::Cow;
 
-/// Everything that a node's bytes follow from, but places.
+/// Input for the bytes of nodes, except positions.
 pub(super) struct Nodes<'a> {
     pub options: &'a Options,
     pub tree: &'a Tree,
     pub placed: &'a Placed<Clusters>,
-    /// Nodes placed before all others.
     pub first_used: &'a [NodeId],
     pub xattrs: &'a XattrTables,
     pub times: Times,
     recipes: &'a [Recipe],
     block_bits: u32,
-    /// Base of places of data in the address space, in bytes: the start of their device, if they
-    /// have one.
+    /// Start of the data's device in the address space, in bytes; 0 without one.
     pub data_base: u64,
 }
 
-/// Space that a node needs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Shape {
-    /// Inode, xattrs, and what tells where its data is.
+    /// Length of inode, xattrs, and map.
     pub head_len: u64,
-    /// Length of the inline data that follows in the same block.
+    /// Length of inline data, which must be in the same block.
     pub inline_len: u64,
-    /// Blocks of its own among the metadata.
+    /// Separate blocks in the metadata.
     pub own_blocks: u64,
     extended: bool,
 }
 
-/// Storage of a node's data.
 enum Data<'a> {
-    /// Nowhere.
     None {
         word: u64,
     },
-    /// In blocks among other data, and its tail beside the inode.
+    /// In data blocks, with an inline tail.
     Flat {
         start_block: u64,
         tail: Option<InlineTail>,
     },
-    /// In blocks of its own among the metadata, and what does not fill one beside the inode.
+    /// In separate metadata blocks, with an inline tail.
     Owned(Cow<'a, [u8]>),
-    /// The same for a directory, whose bytes are only made when every inode has a place.
+    /// The same for a directory, whose bytes are computed once every inode is placed.
     Dir,
     Chunks(ChunkMap),
-    /// Chunks of which the last lies among the metadata.
+    /// Chunks, the last of which is in the metadata.
     SpilledChunks {
         blocks: Vec<Option<u64>>,
         tail: InlineTail,
@@ -77,19 +71,17 @@ enum Data<'a> {
     },
 }
 
-/// A file's data but for its tail.
 enum Mapped {
     Flat { start_block: u64 },
     Chunks(ChunkMap),
     Clusters(FileMap),
 }
 
-/// Place of a node's bytes.
 #[derive(Clone, Copy)]
 pub(super) struct Spot<'n> {
-    /// Start of its own blocks, in bytes from the start of the image.
+    /// Start of its separate blocks in the image, in bytes.
     pub own_at: u64,
-    /// Number of each inode.
+    /// Returns the node id of an inode.
     pub nid: &'n dyn Fn(NodeId) -> u64,
 }
 
@@ -131,7 +123,6 @@ impl<'a> Nodes<'a> {
         }
     }
 
-    /// The inode of the packed stream or of the metabox.
     pub(super) fn special_facts(&self, size: u64, number: u32) -> InodeFacts {
         let mtime = packfs_core::Timestamp { seconds: self.times.epoch, nanos: self.times.nanos };
         InodeFacts {
@@ -167,7 +158,7 @@ impl<'a> Nodes<'a> {
         })
     }
 
-    /// `head_len` is only right in its remainder by 32.
+    /// Only the remainder of `head_len` by 32 is valid.
     fn file_data(&self, len: u64, place: &FilePlace<Clusters>, head_len: u64) -> Result<Data<'a>> {
         if len == 0 {
             return Ok(Data::None { word: 0 });
@@ -204,8 +195,8 @@ impl<'a> Nodes<'a> {
         })
     }
 
-    /// Returns the numbers of a recipe's first and second codec; files of other recipes have plain
-    /// clusters only.
+    /// Returns the numbers of a recipe's first and second codec; files of other recipes have only
+    /// plain clusters.
     fn algorithms(&self, recipe: &Recipe, clusters: &[Cluster]) -> Result<[u8; 2]> {
         let is_plain = |cluster: &Cluster| {
             matches!(cluster.form, ClusterForm::Plain | ClusterForm::Rotated | ClusterForm::Hole)
@@ -220,7 +211,7 @@ impl<'a> Nodes<'a> {
         Ok([first, second.transpose()?.unwrap_or(first)])
     }
 
-    /// The clusters of a file, with places in the whole address space.
+    /// Returns the clusters of a file with addresses in the whole space.
     fn clusters_of(&self, place: &FilePlace<Clusters>) -> Cow<'a, [Cluster]> {
         let clusters = self.placed.clusters_of(place);
         if self.data_base == 0 {
@@ -244,8 +235,8 @@ impl<'a> Nodes<'a> {
             return Ok(Data::Owned(Cow::Owned(bytes)));
         }
         if !knows_chunks(self.options) {
-            let message = "cannot store the tail of a file: it does not fit after its inode";
-            return Err(Error::failed(message).hint("-O kernel=5.15 allows chunks, which need no such place"));
+            return Err(Error::failed("cannot store the tail of a file: it does not fit after its inode")
+                .hint("-O kernel=5.15 allows chunks, whose tails need not follow the inode"));
         }
         let blocks = (start_block..start_block + full_blocks).map(Some).collect();
         Ok(Data::SpilledChunks { blocks, tail })
@@ -253,7 +244,7 @@ impl<'a> Nodes<'a> {
 
     fn clusters_data(&self, map: FileMap, tail: Option<TailPlace>) -> Data<'a> {
         let spilled = match tail {
-            // An index ends at a multiple of 8 bytes, so that this is the worst that can happen.
+            // The worst case: an index ends at a multiple of 8 bytes.
             Some(TailPlace::Inline(tail)) if !room::fits(self.block_len(), 24, tail.stored_len.into()) => {
                 Some(tail)
             }
@@ -264,7 +255,7 @@ impl<'a> Nodes<'a> {
 
     fn choice(&self, spilled: bool) -> Choice {
         Choice {
-            // Where a spilled tail comes to lie is not known when its index is measured.
+            // The position of a spilled tail is unknown when its index is measured.
             form: if spilled { IndexForm::Full } else { self.options.index },
             wide: self.options.wide,
             byte_aligned: self.options.typed.byte_aligned,
@@ -274,14 +265,13 @@ impl<'a> Nodes<'a> {
         }
     }
 
-    /// Returns the length of the inline part: the remainder after full blocks, if it fits beside
-    /// the inode.
+    /// Returns the length of the inline tail: the remainder after full blocks, if it fits after the
+    /// inode.
     fn inline_part(&self, len: u64, head_len: u64) -> u64 {
         let part = len % self.block_len();
         if room::fits(self.block_len(), head_len, part) { part } else { 0 }
     }
 
-    /// Measures a node, and notes what it uses.
     pub(super) fn measure(&self, id: NodeId, far: bool, features: &mut Features) -> Result<Shape> {
         let (len, data) = self.data(id)?;
         let facts = self.facts(id, len);
@@ -332,7 +322,7 @@ impl<'a> Nodes<'a> {
         Shape { inline_len, own_blocks: (len - inline_len).div_ceil(self.block_len()), ..shape }
     }
 
-    /// Appends inode, xattrs, map and what stands beside them.
+    /// Appends inode, xattrs, map, and inline data.
     pub(super) fn write_inode(
         &self,
         id: NodeId,
@@ -400,7 +390,6 @@ impl<'a> Nodes<'a> {
         Ok(())
     }
 
-    /// Appends a node's own blocks.
     pub(super) fn write_blocks(
         &self,
         id: NodeId,
@@ -420,7 +409,7 @@ impl<'a> Nodes<'a> {
             }),
             Data::SpilledChunks { tail, .. } => self.placed.data.tails.read(tail, out)?,
             Data::Clusters { spilled: Some(tail), .. } => {
-                // Zeros stand before what is compressed, and after what is not.
+                // Zeros precede compressed data, and follow uncompressed data.
                 if tail.compressed {
                     out.resize(start + own_len - tail.stored_len as usize, 0);
                 }
@@ -432,7 +421,7 @@ impl<'a> Nodes<'a> {
         Ok(())
     }
 
-    /// Calls `put` for each block of a directory, saying which is the last.
+    /// Calls `put` for each block of a directory, with true for the last.
     fn write_dir(&self, id: NodeId, spot: Spot<'_>, mut put: impl FnMut(bool, &[u8])) {
         let names = dirs::names(self.tree, id, self.options.dot_omitted);
         let mut full_blocks = dirs::len(&names, self.block_len()).full_blocks;
@@ -443,7 +432,7 @@ impl<'a> Nodes<'a> {
         });
     }
 
-    /// The inode of the packed stream with its map, and whether it is a large one.
+    /// Returns the inode of the packed stream with its map.
     pub(super) fn packed(&self, number: u32, features: &mut Features) -> Result<Option<Vec<u8>>> {
         let Some((place, len)) = self.placed.data.packed.filter(|&(_, len)| len > 0) else { return Ok(None) };
         let facts = self.special_facts(len, number);
@@ -471,8 +460,8 @@ impl<'a> Nodes<'a> {
         Ok(Some(out))
     }
 
-    /// Appends a special inode whose data is compressed, with its map. Clusters of metadata start
-    /// anywhere, without zeros before them (`exact_lens`).
+    /// Appends a special inode with compressed data, and its map. Clusters of metadata start
+    /// anywhere, without leading zeros (`exact_lens`).
     pub(super) fn write_special(
         &self,
         out: &mut Vec<u8>,
@@ -498,7 +487,7 @@ impl<'a> Nodes<'a> {
     }
 }
 
-/// Says that a node could not be laid out.
+/// Adds the path of a node to an error.
 pub(super) fn at_node(tree: &Tree, id: NodeId) -> impl Fn(Error) -> Error + '_ {
     move |error| error.at(format_args!("{:?}", tree.path(id)))
 }

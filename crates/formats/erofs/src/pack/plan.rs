@@ -1,4 +1,4 @@
-//! Decides how each file is stored, and in which order.
+//! Storage of each file, and their order.
 
 use super::losses;
 use crate::codec::Codecs;
@@ -12,32 +12,29 @@ use packfs_format::{
 };
 use std::collections::HashSet;
 
-/// Most bytes of a file in one cluster: kernels refuse more than 12 MiB.
+/// Maximum decoded length of a cluster: kernels refuse more than 12 MiB.
 const DECODED_LEN_MAX: u32 = disk::Z_EROFS_PCLUSTER_MAX_DSIZE - (64 << 10);
-/// A cluster that holds this many times its stored length costs little to decode, and one that
-/// holds more saves nothing.
+/// Maximum factor of decoded to stored length: higher ones save nothing, and cost decoding time.
 const DECODED_FACTOR: u32 = 16;
 const DECODED_LEN_MIN: u32 = 1 << 20;
-/// Segments of a file that are compressed at the same time: long enough for the cluster at their
-/// end not to matter, and short enough for several of them to be held in memory.
+/// Segments of a file that are compressed in parallel: long enough for the cluster at their end not
+/// to matter, and short enough to keep several in memory.
 const SEGMENT_LEN_MIN: u64 = 4 << 20;
 const SEGMENT_CLUSTERS: u64 = 16;
-/// A map of chunks has about this many rows at most; longer files get longer chunks.
+/// Approximate limit of the rows of a chunk map; longer files get longer chunks.
 const CHUNK_COUNT_MAX: u64 = 1 << 16;
-/// Longest chunk of such a map: one is held in memory.
+/// Longest chunk of such a map, because one is kept in memory.
 const CHUNK_LEN_MAX: u64 = 64 << 20;
-/// Most blocks of a file whose index has a row for each: 16 TiB in blocks of 4 KiB would take 8 GiB
-/// of metadata.
+/// Limit of the blocks of a file whose index has a row for each: 16 TiB in blocks of 4 KiB would
+/// take 8 GiB of metadata.
 const INDEXED_BLOCKS_MAX: u64 = 1 << 26;
 
-/// Length of the settings of all codecs.
 const CODECS_LEN: u64 = 2 * 16 + 2 * 8;
 const SLOT_LEN: u64 = size_of::<disk::DeviceSlot>() as u64;
-/// Offset of the device table, if there is one.
 pub(super) const DEVICES_AT: u64 =
     (disk::EROFS_SUPER_OFFSET + size_of::<disk::SuperBlock>() as u64 + CODECS_LEN).next_multiple_of(SLOT_LEN);
 
-/// Returns the end of the superblock with settings of all codecs, the device table and padding.
+/// Returns the end of the superblock with settings of all codecs, the device table, and padding.
 pub(super) fn head_len(options: &Options) -> u64 {
     // An image without devices has room for one, too.
     let slots = options.devices.len().max(1) as u64;
@@ -60,7 +57,7 @@ pub(super) fn plan(options: &Options, tree: &Tree, first_used: &[NodeId]) -> Res
     Ok(Plan {
         data_start: if options.devices.is_empty() { head_len(options) } else { 0 },
         files,
-        // What the kernel decodes of the packed inode stays in its page cache.
+        // Decoded data of the packed inode remains in the kernel's page cache.
         first_used: first_used.to_vec(),
         reorder_len: u64::MAX,
         dedupe: options.dedupe != Dedupe::Off,
@@ -106,15 +103,14 @@ fn segment_len(options: &Options) -> u64 {
     (u64::from(longest_cluster(options)) * SEGMENT_CLUSTERS).next_power_of_two().max(SEGMENT_LEN_MIN)
 }
 
-/// Longest tail of a flat file that stands beside its inode. Kernels read inodes by the block, so
-/// listing the tree reads every inline tail. A tail that nearly fills a block is better stored
-/// among the data.
+/// Longest inline tail of a flat file. Kernels read inodes by the block, so listing the tree reads
+/// every inline tail. A tail that nearly fills a block is better stored among the data.
 fn inline_max(options: &Options) -> u32 {
     options.block_len / 4 * 3
 }
 
-/// The same for files that were to be compressed. Where other tails go to the packed inode, theirs
-/// may go there, too.
+/// The same for incompressible files. If other tails are stored in the packed inode, theirs may be,
+/// too.
 fn inline_flat_max(options: &Options) -> u32 {
     match options.fragments {
         Fragments::Off => inline_max(options),
@@ -150,9 +146,9 @@ fn job(
         }
         Storage::Clusters { codecs, cluster_len } => {
             let tail = match options.fragments {
-                // All that is stored of it is to lie there.
+                // Everything stored of it must be on the device.
                 _ if device.is_some() && options.fragments != Fragments::Off => Tail::Own,
-                // What a rule says of a file's codec holds for all of it.
+                // A rule's codec applies to the whole file.
                 _ if rule.is_some()
                     && !packed_codecs(options).is_some_and(|packed| packed.is_same(codecs)) =>
                 {
@@ -164,7 +160,7 @@ fn job(
                 Fragments::Off => Tail::Own,
             };
             if tail == Tail::Own && len < block_len {
-                // It could not save a block.
+                // Compression could not save a block.
                 (recipes.flat(len), flat_tail)
             } else {
                 if !options.holes {
@@ -179,14 +175,14 @@ fn job(
     Ok(FileJob { node: id, storage })
 }
 
-/// Returns the codecs of the packed inode: those of files that no rule matches, or of the first
-/// rule that compresses.
+/// Returns the codecs of the packed inode: those of files that match no rule, or of the first rule
+/// that compresses.
 fn packed_codecs(options: &Options) -> Option<&Codecs> {
     options.storages().find_map(Storage::codecs).map(|(codecs, _)| codecs)
 }
 
-/// Errors: `Failed` for a file that claims a length no inode can list, as sparse ones in hostile
-/// archives do.
+/// Errors: `Failed` for a file with a claimed length that no inode can list, as sparse ones in
+/// hostile archives.
 fn refuse_endless(tree: &Tree, id: NodeId, count: u64, what: &str) -> Result<()> {
     if count <= INDEXED_BLOCKS_MAX {
         return Ok(());
@@ -196,7 +192,7 @@ fn refuse_endless(tree: &Tree, id: NodeId, count: u64, what: &str) -> Result<()>
     Err(Error::failed(message).hint("a rule such as -O rule=PATH=none stores it uncompressed, with holes"))
 }
 
-/// Errors: `Failed` for a file that is stored whole, holes as zeros, and is longer than the image
+/// Errors: `Failed` for an uncompressed file, with holes as zeros, that is longer than the image
 /// can be.
 fn refuse_far(options: &Options, tree: &Tree, id: NodeId, len: u64) -> Result<()> {
     let bits = if options.wide { 48 } else { 32 };
@@ -210,7 +206,6 @@ fn refuse_far(options: &Options, tree: &Tree, id: NodeId, len: u64) -> Result<()
     Err(Error::failed(message).hint("kernel=5.15 or newer stores holes as holes"))
 }
 
-/// Ways in which files are stored, each once.
 struct Recipes<'a> {
     options: &'a Options,
     rows: Vec<Recipe>,
@@ -246,8 +241,7 @@ fn clusters(codecs: &Codecs, cluster_len: u32) -> Recipe {
     Recipe::Clusters(ClusterRecipe { codec: first, second, cluster_len })
 }
 
-/// Returns true if the oldest kernel of the image reads chunks, so that a flat file may become
-/// chunks.
+/// True if the target kernel reads chunks, so that a flat file may become chunk-based.
 pub(super) fn knows_chunks(options: &Options) -> bool {
     options.kernel >= kernel::CHUNKS
 }

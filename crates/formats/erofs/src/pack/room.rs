@@ -1,9 +1,7 @@
-//! Places inodes and blocks of metadata one after the other, and small ones into the gaps that
-//! alignment leaves.
+//! Placement of inodes and metadata blocks in sequence, with small ones in the gaps of alignment.
 //!
-//! Inodes start at multiples of 32 bytes, whole blocks at multiples of the block, and what is kept
-//! beside an inode must not cross a block. Only gaps near the end are remembered: what belongs
-//! together is to stay together.
+//! Inodes start at multiples of 32 bytes, blocks at multiples of the block, and inline data must
+//! not cross a block. Only gaps near the end are reused, so that related metadata stays together.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -11,7 +9,7 @@ use std::ops::Range;
 pub(super) const SLOT_LEN: u64 = 32;
 const GAP_COUNT_MAX: usize = 16;
 
-/// A growing area; offsets are from its start, which is at the start of a block.
+/// A growing area; offsets are from its start, which is aligned to blocks.
 #[derive(Debug)]
 pub(super) struct Room {
     block_len: u64,
@@ -20,21 +18,19 @@ pub(super) struct Room {
 }
 
 impl Room {
-    /// Creates an area whose first `taken` bytes are in use. No inode is placed at 0, which readers
-    /// take for none.
+    /// The first `taken` bytes are in use. No inode is placed at 0, which readers take for none.
     pub(super) fn new(block_len: u64, taken: u64) -> Self {
         Room { block_len, end: taken.max(SLOT_LEN).next_multiple_of(SLOT_LEN), gaps: VecDeque::new() }
     }
 
-    /// Returns the end of everything placed so far.
     pub(super) fn end(&self) -> u64 {
         self.end
     }
 
-    /// Places an inode whose first `head_len` bytes may lie anywhere, and whose next `inline_len`
-    /// bytes in one block.
+    /// Places an inode: its first `head_len` bytes anywhere, and the next `inline_len` bytes within
+    /// one block.
     ///
-    /// The caller has asked [`fits`] whether there is such a place at all.
+    /// The caller has checked with [`fits`] that this is possible.
     pub(super) fn place_inode(&mut self, head_len: u64, inline_len: u64) -> u64 {
         let len = head_len + inline_len;
         for index in 0..self.gaps.len() {
@@ -53,7 +49,6 @@ impl Room {
         at
     }
 
-    /// Places so many whole blocks.
     pub(super) fn place_blocks(&mut self, count: u64) -> u64 {
         let at = self.end.next_multiple_of(self.block_len);
         self.remember(self.end..at);
@@ -61,10 +56,10 @@ impl Room {
         at
     }
 
-    /// The first place from `from` on.
+    /// Returns the first valid offset from `from` on.
     fn aligned(&self, from: u64, head_len: u64, inline_len: u64) -> u64 {
         let mut at = from.next_multiple_of(SLOT_LEN);
-        // A block has few slots, and one of them suits.
+        // One of the few slots of a block fits.
         while inline_len > 0 && (at + head_len) % self.block_len + inline_len > self.block_len {
             at += SLOT_LEN;
         }
@@ -83,8 +78,7 @@ impl Room {
     }
 }
 
-/// Returns true if inline data can be placed beside an inode within one block, whatever precedes
-/// it.
+/// True if inline data fits after an inode within one block, whatever precedes it.
 pub(super) fn fits(block_len: u64, head_len: u64, inline_len: u64) -> bool {
     head_len % SLOT_LEN + inline_len <= block_len
 }

@@ -1,25 +1,22 @@
-//! Metadata on its way out: written from front to back, handed on in large sections, hashed for the
+//! Output of metadata: written from front to back, passed on in large sections, and hashed for the
 //! image's id.
 
 use packfs_core::{Error, Result};
 use packfs_format::Section;
 use xxhash_rust::xxh3::Xxh3;
 
-/// Bytes gathered before they are handed on.
+/// Bytes buffered before they are passed on.
 const SECTION_LEN: usize = 1 << 20;
 
-/// Receiver of sections.
 pub(super) type Put<'a> = &'a mut dyn FnMut(Section) -> Result<()>;
 
-/// Metadata on its way out, at rising positions.
+/// Output of metadata at rising positions.
 pub(super) trait Sink {
-    /// Returns the position of the next byte.
     fn end(&self) -> u64;
 
-    /// Appends zeros, then bytes.
     fn append(&mut self, zeros: usize, bytes: &[u8]) -> Result<()>;
 
-    /// Writes bytes at a position, after zeros from the end of the bytes before.
+    /// Writes bytes at a position, with zeros in the gap before them.
     fn write_at(&mut self, position: u64, bytes: &[u8]) -> Result<()> {
         let zeros = position
             .checked_sub(self.end())
@@ -28,10 +25,10 @@ pub(super) trait Sink {
     }
 }
 
-/// Metadata that is stored uncompressed. Positions are from the start of the image.
+/// Uncompressed metadata. Positions are those of the image.
 pub(super) struct Stream<'a> {
     put: Put<'a>,
-    /// Name of the structure that is being written.
+    /// Name of the current structure.
     owner: &'static str,
     /// Position of `buffer`.
     start: u64,
@@ -44,7 +41,7 @@ impl<'a> Stream<'a> {
         Stream { put, owner: "metadata", start, buffer: Vec::new(), hash: Xxh3::new() }
     }
 
-    /// Begins a structure of another name.
+    /// Starts a structure with another name.
     pub(super) fn begin(&mut self, owner: &'static str) -> Result<()> {
         self.flush()?;
         self.owner = owner;
@@ -62,7 +59,7 @@ impl<'a> Stream<'a> {
         (self.put)(Section { owner: self.owner, offset, bytes })
     }
 
-    /// Writes all that is left; the hash of everything, and who takes the other sections.
+    /// Flushes the buffer; returns the hash of everything, and the receiver.
     pub(super) fn finish(mut self) -> Result<(Xxh3, Put<'a>)> {
         self.flush()?;
         Ok((self.hash, self.put))

@@ -1,4 +1,4 @@
-//! The superblock with the settings of codecs after it: written last, when everything is known.
+//! The superblock with codec settings after it: written last, when everything is known.
 
 use super::features::Features;
 use super::plan::{DEVICES_AT, head_len};
@@ -13,10 +13,13 @@ use packfs_format::{Section, crc32c};
 use xxhash_rust::xxh3::Xxh3;
 use zerocopy::IntoBytes;
 
+/// Index of the first device slot, from the start of the image.
+const DEVICES_SLOT: u16 = (DEVICES_AT / size_of::<disk::DeviceSlot>() as u64) as u16;
+
 /// Limit of kernels 6.8 to 6.18 for every block size.
 const LZ4_PCLUSTERBLKS_MAX: u32 = disk::Z_EROFS_PCLUSTER_MAX_SIZE / 4096;
 
-/// Places of the metadata's parts.
+/// Positions of the metadata's parts.
 #[derive(Clone, Debug)]
 pub(super) struct Places {
     pub image_blocks: u64,
@@ -35,24 +38,20 @@ pub(super) struct Places {
     pub devices: Vec<DevicePlace>,
 }
 
-/// A device that holds data, in blocks.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct DevicePlace {
     pub len: u64,
-    /// Its start in the address space.
     pub start: u64,
-    /// Hash of the data on it.
     pub hash: u128,
 }
 
-/// The image's length is a multiple of this.
 pub(super) fn image_unit(options: &Options) -> u64 {
     options.typed.align.unwrap_or(1).next_multiple_of(options.block_len.into())
 }
 
-/// Hands on everything before the data.
+/// Writes everything before the data.
 ///
-/// Errors: `Failed` for what does not fit into the superblock.
+/// Errors: `Failed` for values that do not fit into the superblock.
 pub(super) fn write(
     options: &Options,
     features: &Features,
@@ -111,7 +110,7 @@ fn describe(options: &Options, features: &Features, times: &Times, places: &Plac
         return Err(Error::too_large(message).hint("-O 48bit=on allows more, and needs Linux 6.15"));
     }
     let lz4_distance = if features.algorithms() == 1 { disk::LZ4_DISTANCE_MAX } else { 0 };
-    // Where the time of making does not fit, the epoch alone is told.
+    // A creation time that does not fit is replaced by the epoch.
     let build_time = u32::try_from(options.made_at.saturating_sub(times.epoch)).unwrap_or(0);
     Ok(SuperBlock {
         magic: disk::EROFS_SUPER_MAGIC_V1.into(),
@@ -129,16 +128,12 @@ fn describe(options: &Options, features: &Features, times: &Times, places: &Plac
         feature_incompat: features.incompat().into(),
         u1: if features.has_codec_settings() { features.algorithms() } else { lz4_distance }.into(),
         extra_devices: (places.devices.len() as u16).into(),
-        devt_slotoff: match places.devices.is_empty() {
-            false => (DEVICES_AT / size_of::<disk::DeviceSlot>() as u64) as u16,
-            true => 0,
-        }
-        .into(),
+        devt_slotoff: if places.devices.is_empty() { 0 } else { DEVICES_SLOT }.into(),
         xattr_prefix_count: places.prefix_count,
         xattr_prefix_start: match places.prefix_count {
             0 => 0,
             _ => u32::try_from(places.prefix_start / disk::XATTR_ALIGN).map_err(|_| {
-                Error::failed("prefixes of extended attributes lie beyond 16 GiB").hint("-O prefixes=off")
+                Error::failed("prefixes of extended attributes are beyond 16 GiB").hint("-O prefixes=off")
             })?,
         }
         .into(),
@@ -150,7 +145,7 @@ fn describe(options: &Options, features: &Features, times: &Times, places: &Plac
     })
 }
 
-/// A row of the device table; what names the device is a hash of what is on it.
+/// Row of the device table; its tag is a hash of the data on it.
 fn device_slot(place: &DevicePlace) -> Vec<u8> {
     let mut slot = disk::DeviceSlot {
         tag: [0; 64],
@@ -165,7 +160,7 @@ fn device_slot(place: &DevicePlace) -> Vec<u8> {
     slot.as_bytes().to_vec()
 }
 
-/// Settings of each codec that is used, each after its length and at a multiple of 4.
+/// Returns the settings of each codec in use, with their lengths, aligned to 4 bytes.
 fn codec_settings(options: &Options, features: &Features) -> Vec<u8> {
     let mut out = Vec::new();
     let used = |number: u8| features.blocks_max[usize::from(number)];
@@ -178,8 +173,8 @@ fn codec_settings(options: &Options, features: &Features) -> Vec<u8> {
     };
     let lz4 = disk::Lz4Cfgs {
         max_distance: disk::LZ4_DISTANCE_MAX.into(),
-        // Kernels allow no more than a cluster has pages, also where blocks are shorter, and take
-        // the figure for pages.
+        // Kernels allow at most a cluster's number of pages, also with shorter blocks, and
+        // interpret the value as pages.
         max_pclusterblks: (used(disk::Z_EROFS_COMPRESSION_LZ4).min(LZ4_PCLUSTERBLKS_MAX) as u16).into(),
         reserved: [0; 10],
     };
@@ -201,7 +196,7 @@ pub(crate) fn all_settings(options: &Options) -> impl Iterator<Item = &CodecSett
     of_files.flat_map(Codecs::both).chain(of_metadata).chain(options.merged.iter().flatten())
 }
 
-/// The longest dictionary of any codec.
+/// Longest dictionary of any codec.
 pub(crate) fn lzma_dict_len(options: &Options) -> u32 {
     let dict_len = |codec: &CodecSettings| match codec {
         CodecSettings::Lzma(lzma) => Some(lzma.dict_len),
@@ -213,7 +208,7 @@ pub(crate) fn lzma_dict_len(options: &Options) -> u32 {
         .clamp(disk::LZMA_DICT_SIZE_MIN, disk::Z_EROFS_LZMA_MAX_DICT_SIZE)
 }
 
-/// The logarithm of the longest window of any codec.
+/// Logarithm of the longest window of any codec.
 pub(crate) fn zstd_window_log(options: &Options) -> u8 {
     let (min, max) = (
         disk::ZSTD_WINDOWLOG_ABSOLUTEMIN,
@@ -226,7 +221,7 @@ pub(crate) fn zstd_window_log(options: &Options) -> u8 {
     all_settings(options).filter_map(log).max().unwrap_or(max).clamp(min, max)
 }
 
-/// A UUID (version 8, RFC 9562) of all that the image holds.
+/// Returns a UUID (version 8, RFC 9562) of the image's contents.
 fn content_uuid(mut hash: Xxh3, data_hash: u128, superblock: &[u8], codecs: &[u8]) -> [u8; 16] {
     hash.update(&data_hash.to_le_bytes());
     hash.update(superblock);
@@ -237,8 +232,8 @@ fn content_uuid(mut hash: Xxh3, data_hash: u128, superblock: &[u8], codecs: &[u8
     uuid
 }
 
-/// CRC-32C from the superblock to the end of its block, or over a block if that starts before;
-/// neither inverted at the end nor with a checksum in it.
+/// CRC-32C from the superblock to the end of its block, or of a whole block if the superblock is
+/// not in the first; not inverted at the end, and with zeros in its field.
 fn checksum(head: &[u8], block_len: usize) -> u32 {
     let start = disk::EROFS_SUPER_OFFSET as usize;
     let len = if block_len > start { block_len - start } else { block_len };

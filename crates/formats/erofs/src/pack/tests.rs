@@ -79,7 +79,7 @@ fn random_file(random: &mut Random, kind: Kind, start: u64) -> (Vec<Cluster>, Op
         size += cluster.len;
         clusters.push(cluster);
     }
-    // After plain blocks or clusters a tail starts in a block of its own only if it is long enough
+    // After plain blocks or clusters a tail starts in a separate block only if it is long enough
     // or the last.
     let tail = match random.below(4) {
         0 => {

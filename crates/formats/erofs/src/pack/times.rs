@@ -1,25 +1,21 @@
-//! The epoch of an image: chosen so that as many inodes as possible can be small and still have
-//! their own time.
+//! The epoch of an image, chosen so that as many inodes as possible can be compact and keep their
+//! time.
 //!
-//! A small inode has the image's nanoseconds and, before Linux 6.15, the image's epoch as its time;
-//! from then on 32 bits of seconds after the epoch. An inode whose time that cannot tell is a large
-//! one.
+//! A compact inode has the image's nanoseconds and, before Linux 6.15, the image's epoch as its
+//! time; since then 32 bits of seconds after the epoch. An inode with any other time is extended.
 
 use packfs_core::{Timestamp, Tree};
 
-/// Encoding of times in compact inodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Times {
     pub epoch: i64,
     pub nanos: u32,
     /// True if compact inodes store seconds after the epoch.
     pub wide: bool,
-    /// True if inodes keep their own times.
     pub kept: bool,
 }
 
 impl Times {
-    /// The best epoch for a tree, or the one that was requested.
     pub(super) fn new(tree: &Tree, epoch: Option<i64>, wide: bool, kept: bool, made_at: i64) -> Self {
         if !kept {
             return Times { epoch: epoch.unwrap_or(made_at), nanos: 0, wide, kept };
@@ -29,7 +25,7 @@ impl Times {
         Times { epoch: epoch.unwrap_or(best.seconds), nanos: best.nanos, wide, kept }
     }
 
-    /// Returns the stored time of a compact inode; `None` if it cannot hold this one.
+    /// Returns the stored time of a compact inode; `None` if it does not fit.
     pub(super) fn compact(&self, time: Timestamp) -> Option<u32> {
         if !self.kept {
             return Some(0);
@@ -38,24 +34,23 @@ impl Times {
         if self.wide { u32::try_from(after).ok() } else { (after == 0).then_some(0) }
     }
 
-    /// The time that is stored for a node's.
     pub(super) fn stored(&self, time: Timestamp) -> Timestamp {
         if self.kept { time } else { Timestamp { seconds: self.epoch, nanos: self.nanos } }
     }
 }
 
-/// The most frequent time; of equally frequent ones the earliest.
+/// Returns the most frequent time; of equally frequent ones the earliest.
 fn most_frequent(times: impl Iterator<Item = Timestamp>, epoch: Option<i64>) -> Timestamp {
     let mut times: Vec<Timestamp> =
         times.filter(|time| epoch.is_none_or(|epoch| time.seconds == epoch)).collect();
     times.sort_unstable();
-    // Of equal ones the last is taken.
+    // `max_by_key` returns the last of equal ones.
     let best = times.chunk_by(|a, b| a == b).rev().max_by_key(|group| group.len());
     best.and_then(|group| group.first().copied()).unwrap_or_default()
 }
 
-/// The nanoseconds and the range of 2^32 seconds that most times are in; of equally good ones the
-/// earliest.
+/// Returns the start of the 2^32 seconds, with nanoseconds, that contain most times; of equally
+/// good ones the earliest.
 fn best_range(times: impl Iterator<Item = Timestamp>, epoch: Option<i64>) -> Timestamp {
     let mut times: Vec<Timestamp> = times.collect();
     times.sort_unstable_by_key(|time| (time.nanos, time.seconds));

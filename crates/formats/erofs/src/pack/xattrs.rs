@@ -1,5 +1,4 @@
-//! Extended attributes: those that many inodes have once in an area of their own, the others beside
-//! each inode.
+//! Extended attributes: those of many inodes once in a shared area, others after each inode.
 
 use super::losses::VALUE_LEN_MAX;
 use super::xattr_names::Names;
@@ -11,35 +10,30 @@ use xxhash_rust::xxh32::xxh32;
 use zerocopy::IntoBytes;
 
 const HEADER_LEN: u64 = size_of::<XattrIbodyHeader>() as u64;
-/// Most ids of shared attributes in one inode.
 const SHARED_COUNT_MAX: usize = 255;
-/// Sharing an attribute of two inodes only must save so many bytes: what is shared costs a reader
-/// another block.
+/// Minimum saving of sharing between two inodes: a shared attribute costs a reader another block.
 const SAVED_MIN: u64 = 64;
-/// Most bytes of xattrs that one inode may list beside itself; what it shares with others counts 4
-/// bytes.
+/// Limit of the xattrs of one inode; a shared one counts 4 bytes.
 pub(super) const XATTRS_LEN_MAX: u64 = 12 + 4 * 65_534;
-/// Most prefixes an image may define.
 const PREFIX_COUNT_MAX: usize = 128;
 
-/// All attributes of a tree, ready to be written.
+/// Encoded attributes of a tree.
 pub(super) struct XattrTables {
-    /// Attributes that inodes share.
     pub shared: Vec<u8>,
-    /// Prefixes that the image defines, each after its length.
+    /// Prefixes that the image defines, each with its length.
     pub prefixes: Vec<u8>,
     pub prefix_count: u8,
-    /// True if the first of them is the name of digests.
+    /// True if the first prefix is the name of digests.
     pub has_digests: bool,
-    /// Bytes after the inodes of each attribute set of the tree.
+    /// Encoded attributes after the inode, for each set of the tree.
     bodies: Vec<Box<[u8]>>,
 }
 
 impl XattrTables {
-    /// Errors: `Failed` for an inode with more attributes than it can list.
+    /// Errors: `Failed` for an inode with too many attributes.
     pub(super) fn new(tree: &Tree, options: &Options) -> Result<Self> {
         let mut uses = vec![0u64; tree.xattr_sets().len()];
-        // In order of first use, so that what is shared lies in the order in which it is read.
+        // In order of first use, so that shared ones are in reading order.
         let mut order = Vec::new();
         for (_, node) in tree.nodes() {
             let uses = &mut uses[node.xattrs.0 as usize];
@@ -72,12 +66,11 @@ impl XattrTables {
         Ok(XattrTables { shared: writer.shared, prefixes, prefix_count, has_digests, bodies })
     }
 
-    /// Returns the bytes after an inode: nothing, or header, ids and entries.
+    /// Returns the bytes after an inode: empty, or header, ids, and entries.
     pub(super) fn body(&self, id: XattrsId) -> &[u8] {
         &self.bodies[id.0 as usize]
     }
 
-    /// Returns true if no inode has attributes.
     pub(super) fn is_empty(&self) -> bool {
         self.bodies.iter().all(|body| body.is_empty())
     }
@@ -91,16 +84,15 @@ fn held<'a>(set: &'a Xattrs, names: Names<'a>) -> impl Iterator<Item = (&'a [u8]
 
 struct Writer<'a> {
     prefixes: LongPrefixes<'a>,
-    /// Number of inodes with each attribute.
     counts: HashMap<(&'a [u8], &'a [u8]), u64>,
-    /// Ids of those that are shared already.
+    /// Ids of attributes that are already shared.
     places: HashMap<(&'a [u8], &'a [u8]), u32>,
     shared: Vec<u8>,
     options: &'a Options,
 }
 
 impl<'a> Writer<'a> {
-    /// Returns the bytes after the inodes of a set; `None` if they are too long.
+    /// Encodes a set; `None` if it is too long.
     fn body(&mut self, set: &'a Xattrs) -> Option<Box<[u8]>> {
         let mut header = XattrIbodyHeader::default();
         let mut filter = disk::EROFS_XATTR_FILTER_DEFAULT;
@@ -139,19 +131,19 @@ impl<'a> Writer<'a> {
         (size_of::<XattrEntry>() as u64 + name_len as u64 + value.len() as u64).next_multiple_of(XATTR_ALIGN)
     }
 
-    /// The id of a shared attribute, which is written when it is first met.
+    /// Returns the id of a shared attribute, which is written on first use.
     fn share(&mut self, name: &'a [u8], value: &'a [u8]) -> u32 {
         let (shared, prefixes) = (&mut self.shared, &mut self.prefixes);
         *self.places.entry((name, value)).or_insert_with(|| {
             let id = shared.len() as u64 / XATTR_ALIGN;
-            // A name that can be held has an entry.
+            // Names were checked, so an entry exists.
             let _ = prefixes.write_entry(shared, name, value);
             id as u32
         })
     }
 }
 
-/// Prefixes that the image defines: the number of the base and what follows it.
+/// Prefixes that the image defines: base number and infix.
 struct LongPrefixes<'o> {
     names: Names<'o>,
     rows: Vec<(u8, Vec<u8>)>,
@@ -159,7 +151,7 @@ struct LongPrefixes<'o> {
 }
 
 impl<'o> LongPrefixes<'o> {
-    /// That of digests is the first.
+    /// The prefix of digests is the first.
     fn choose(tree: &Tree, uses: &[u64], options: &'o Options) -> Self {
         let names = Names::new(options);
         let others = match &options.prefixes {
@@ -175,7 +167,7 @@ impl<'o> LongPrefixes<'o> {
         LongPrefixes { names, rows, used: HashSet::new() }
     }
 
-    /// The longest own prefix of a name, its index and what it leaves.
+    /// Returns the longest defined prefix of a name, with its index and the rest.
     fn find<'n>(&self, base: u8, rest: &'n [u8]) -> Option<(usize, &'n [u8])> {
         let fits = |(index, row): (usize, &(u8, Vec<u8>))| {
             let left = rest.strip_prefix(&row.1[..]).filter(|_| row.0 == base)?;
@@ -184,7 +176,7 @@ impl<'o> LongPrefixes<'o> {
         self.rows.iter().enumerate().filter_map(fits).min_by_key(|(_, left)| left.len())
     }
 
-    /// Appends an entry; `None` for a name that cannot be held.
+    /// Appends an entry; `None` for a name that cannot be represented.
     fn write_entry(&mut self, out: &mut Vec<u8>, name: &[u8], value: &[u8]) -> Option<()> {
         let (base, rest) = self.names.split(name)?;
         let (number, rest) = match self.find(base, rest) {
@@ -197,7 +189,7 @@ impl<'o> LongPrefixes<'o> {
         write_entry(out, number, rest, value)
     }
 
-    /// The table and how many rows it has: none if nothing refers to it.
+    /// Returns the table and its number of rows: 0 if nothing refers to it.
     fn written(&self) -> (Vec<u8>, u8) {
         if self.used.is_empty() {
             return (Vec::new(), 0);
@@ -213,8 +205,8 @@ impl<'o> LongPrefixes<'o> {
     }
 }
 
-/// Appends an entry: the number of a prefix, the rest of the name, and the value; `None` for a
-/// value that is too long.
+/// Appends an entry: number of a prefix, rest of the name, and value; `None` for a value that is
+/// too long.
 pub(super) fn write_entry(out: &mut Vec<u8>, number: u8, rest: &[u8], value: &[u8]) -> Option<()> {
     let entry = XattrEntry {
         e_name_len: rest.len() as u8,
@@ -228,7 +220,7 @@ pub(super) fn write_entry(out: &mut Vec<u8>, number: u8, rest: &[u8], value: &[u
     Some(())
 }
 
-/// Beginnings of names, up to a dot, that save more than `least` bytes, best first.
+/// Returns prefixes of names, up to a dot, that save more than `least` bytes, best first.
 fn saving(tree: &Tree, uses: &[u64], names: Names<'_>, least: u64) -> Vec<(u8, Vec<u8>)> {
     let mut saved: BTreeMap<(u8, &[u8]), u64> = BTreeMap::new();
     for (set, &count) in tree.xattr_sets().iter().zip(uses) {
@@ -243,7 +235,6 @@ fn saving(tree: &Tree, uses: &[u64], names: Names<'_>, least: u64) -> Vec<(u8, V
     rows.into_iter().map(|((base, infix), _)| (base, infix.to_vec())).collect()
 }
 
-/// `i_xattr_icount` of a body.
 pub(super) fn icount(body: &[u8]) -> u16 {
     match body.len() as u64 {
         0 => 0,

@@ -10,7 +10,7 @@ mod refuses;
 use crate::disk::*;
 use crate::reader::Reader;
 use crate::volume::ErofsVolume;
-use packfs_format::{DirCursor, InodeId, InodeKind, Volume};
+use packfs_format::{DirCursor, Directories, InodeId, InodeKind, Volume};
 use packfs_testkit::{BytesImage, LabelledImage};
 use std::ops::ControlFlow;
 use std::sync::Arc;

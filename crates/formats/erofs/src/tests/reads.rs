@@ -4,7 +4,7 @@ use super::*;
 use packfs_codec::Algorithm;
 use packfs_codec::{BlockRef, DecodedLen};
 use packfs_core::{Timestamp, Xattrs};
-use packfs_format::{Extent, ExtentFrom, FactValue};
+use packfs_format::{Directories, Extent, ExtentFrom, FactValue, Space};
 
 fn extents(volume: &ErofsVolume, name: &str, range: std::ops::Range<u64>) -> Vec<(u64, u64, ExtentFrom)> {
     let mut found = Vec::new();
@@ -27,6 +27,24 @@ fn the_true_image_has_no_faults() {
     let made = made();
     made.read_all().unwrap();
     assert_eq!(made.findings(), []);
+}
+
+#[test]
+fn a_volume_returns_the_abilities_that_its_image_has_and_no_others() {
+    let volume = made().open().unwrap();
+    assert!(volume.health().is_some() && volume.caching().is_some() && volume.stored().is_some());
+    assert!(volume.digests().is_none(), "the image names no attribute for digests");
+    assert!(volume.inside().is_none() && volume.objects().is_none() && volume.storage().is_none());
+    let all: &dyn Volume = &volume;
+    assert!(all.inner_images().unwrap().is_empty() && all.object(volume.root()).unwrap().is_none());
+    let mut own = Vec::new();
+    let plain = find(&volume, "plain");
+    all.stored_extents(plain, 5000, &mut |extent| {
+        own.push(extent);
+        ControlFlow::Continue(())
+    })
+    .unwrap();
+    assert!(!own.is_empty(), "extents without figures of their own are those of the file");
 }
 
 #[test]

@@ -3,7 +3,7 @@
 
 use super::{Made, made};
 use packfs_core::ErrorKind;
-use packfs_format::{Severity, Volume};
+use packfs_format::{Health, Severity};
 use packfs_testkit::assert_refused;
 
 /// Reads an image that has to be refused with an error that says `expected`.
@@ -35,8 +35,8 @@ refuses! {
     rejects_features_from_the_future: Unsupported "super" + 80 = [0, 2] => "incompatible features 0x200";
     rejects_codecs_from_the_future: Unsupported "super" + 84 = [16, 0] => "codecs 0x10";
     rejects_settings_of_a_codec_that_are_too_short: Corrupt "cfg length" + 0 = [1, 0] => "too short";
-    rejects_metabox_inside_the_metabox: Corrupt "super" + 80 = [0xa7, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 128, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 128] => "the metabox lies in the metabox";
-    rejects_packed_inode_in_the_metabox: Corrupt "super" + 103 = [128] => "the packed inode lies in the metabox";
+    rejects_metabox_inside_the_metabox: Corrupt "super" + 80 = [0xa7, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 128, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 128] => "the metabox is in the metabox";
+    rejects_packed_inode_in_the_metabox: Corrupt "super" + 103 = [128] => "the packed inode is in the metabox";
     rejects_packed_inode_that_is_no_file: Corrupt "super" + 96 = [16] => "packed inode at";
     rejects_root_behind_the_image: Corrupt "super" + 14 = U16_MAX => "after the end of the image";
 

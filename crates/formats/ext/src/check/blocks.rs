@@ -1,26 +1,24 @@
-//! Blocks of inodes: each of one inode, and as many as it says.
+//! Blocks of inodes: owners, and counts.
 
 use super::Walk;
 use crate::block_use::{Again, BlockUse};
-use crate::disk::ROOT;
 use crate::features::EA_INODE;
 use crate::inode::RawInode;
 use crate::run::Piece;
 use crate::space::{RESIZE, has_blocks};
+use crate::super_block::ROOT;
 use packfs_core::Result;
 use packfs_format::check::Tally;
 use std::fmt::Display;
 use std::ops::ControlFlow;
 
-/// Inodes that share a block of attributes.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct References {
     found: u32,
-    /// Number that the block stores, if it can be read.
+    /// Stored number of references; `None` if the block cannot be read.
     stored: Option<u32>,
 }
 
-/// Blocks of an inode so far.
 #[derive(Default)]
 struct Claimed {
     count: u64,
@@ -28,7 +26,6 @@ struct Claimed {
 }
 
 impl Claimed {
-    /// Claims blocks. Returns true if some belong to something else.
     fn claim(&mut self, used: &mut BlockUse, block: u64, count: u64, is_shared: bool) -> bool {
         let found = used.claim(block, count);
         self.count = self.count.saturating_add(count);
@@ -42,7 +39,6 @@ impl Claimed {
 }
 
 impl Walk<'_, '_> {
-    /// Claims the blocks of an inode.
     pub(super) fn blocks(&mut self, raw: &RawInode, path: &dyn Display) -> Result<()> {
         let mut claimed = Claimed::default();
         let is_shared = self.used.is_shared && !raw.is_dir();
@@ -61,9 +57,9 @@ impl Walk<'_, '_> {
         if has_blocks(raw, &self.reader.super_block) {
             let used = &mut self.used;
             let walked = self.reader.pieces(raw, 0..u64::MAX, &mut |piece| match piece {
-                // Blocks that are kept for descriptors are listed by an inode, too.
+                // An inode also lists the blocks that are reserved for descriptors.
                 Piece::Node(block) if claimed.claim(used, block, 1, raw.number == RESIZE) => {
-                    // A map of two files leads to what was claimed before.
+                    // A shared map leads to blocks that were already claimed.
                     is_whole = false;
                     ControlFlow::Break(())
                 }
@@ -89,23 +85,22 @@ impl Walk<'_, '_> {
         Ok(())
     }
 
-    /// Compares the number of blocks that an inode says to have.
     fn count_of(&mut self, raw: &RawInode, count: u64, path: &dyn Display) {
         let super_block = &self.reader.super_block;
         let is_named = raw.number == ROOT || raw.number >= super_block.first_inode;
-        // Clusters count as a whole, values in inodes count for the owner, too.
+        // Clusters count as a whole, and values in inodes also count for the owner.
         let is_uncounted = super_block.cluster_bits > 0 || super_block.features.needs(EA_INODE);
         if !is_named || is_uncounted || !self.reader.patches.is_empty() {
             return;
         }
-        let (found, wanted) = (raw.sectors(super_block), count.saturating_mul(super_block.block_len / 512));
+        let found = raw.sectors(super_block);
+        let wanted = count.saturating_mul(super_block.block_len / 512);
         if found != wanted {
             let fault = format_args!("{found} sectors of 512 bytes, but its blocks are {wanted}");
             self.report.error(path, fault);
         }
     }
 
-    /// Compares the numbers of inodes that share blocks of attributes.
     pub(super) fn references(&mut self) {
         let mut wrong = Tally::default();
         for (block, References { found, stored }) in &self.xattr_blocks {
@@ -113,8 +108,6 @@ impl Walk<'_, '_> {
                 wrong.add(|| format!("block {block}: {stored}, {found} counted"));
             }
         }
-        if let Some(fault) = wrong.one_line("wrong numbers of inodes that share attributes") {
-            self.report.error("blocks", fault);
-        }
+        wrong.error(self.report, "blocks", "wrong numbers of inodes that share attributes");
     }
 }

@@ -1,23 +1,19 @@
 //! Groups: descriptors, copies of the superblock, bitmaps, inode tables.
 
 use super::Walk;
-use crate::bytes::{field, le16, le32};
-use crate::disk::{Group, STATE_CLEAN, SUPER_LEN};
+use crate::disk::Ext4SuperBlock;
 use crate::features::RECOVER;
 use crate::inode::{RawInode, XATTR_VALUE};
 use crate::sums::Mismatch;
+use crate::super_block::{Group, STATE_CLEAN, SUPER_LEN};
 use packfs_core::{Result, usize_of};
 use packfs_format::check::Tally;
+use packfs_format::read_structure;
 use std::ops::Range;
 
-/// Fields of the superblock that copies repeat: offset and length.
-const COPIED: [(usize, usize); 8] =
-    [(0x00, 8), (0x14, 8), (0x20, 4), (0x28, 4), (0x4c, 4), (0x58, 2), (0x68, 16), (0xfe, 2)];
-
-/// Findings in all inode tables.
 #[derive(Default)]
 struct Tables {
-    /// Inodes of the filesystem itself.
+    /// Unnamed inodes of the filesystem itself.
     own: Vec<u32>,
     lost: Tally,
     wrong: Tally,
@@ -26,11 +22,11 @@ struct Tables {
 }
 
 impl Walk<'_, '_> {
-    /// Checks descriptors, and claims the blocks of the filesystem itself.
+    /// Checks descriptors, and claims blocks of the filesystem's own structures.
     pub(super) fn groups(&mut self) -> Result<()> {
         let super_block = &self.reader.super_block;
         let mut copies = Tally::default();
-        // A block that holds a boot sector belongs to the filesystem, too.
+        // A block with a boot sector belongs to the filesystem, too.
         if super_block.super_block_number() > super_block.first_block {
             self.used.claim(super_block.first_block, 1);
         }
@@ -68,25 +64,26 @@ impl Walk<'_, '_> {
                 copies.add(|| format!("in group {group}"));
             }
         }
-        if let Some(fault) = copies.one_line("copies of the superblock that differ from it") {
-            self.report.warn("superblock", fault);
-        }
+        copies.warn(self.report, "superblock", "copies of the superblock that differ from it");
         Ok(())
     }
 
-    /// Compares a copy of the superblock.
     fn is_copy(&self, group: u32) -> Result<bool> {
         let super_block = &self.reader.super_block;
-        let mut copy = vec![0; SUPER_LEN];
         let at = super_block.offset(super_block.group_range(group).start);
         if at.saturating_add(SUPER_LEN as u64) > self.reader.image.len() {
             return Ok(true);
         }
-        self.reader.image.read_exact_at(at, &mut copy)?;
-        Ok(COPIED.iter().all(|(at, len)| field(&copy, *at, *len) == field(&super_block.raw, *at, *len)))
+        let copy: Ext4SuperBlock = read_structure(&*self.reader.image, at)?;
+        let figures = |raw: &Ext4SuperBlock| {
+            let blocks = (raw.s_blocks_count_lo, raw.s_first_data_block, raw.s_log_block_size);
+            let groups = (raw.s_blocks_per_group, raw.s_inodes_per_group, raw.s_desc_size);
+            (raw.s_inodes_count, blocks, groups, raw.s_rev_level, raw.s_inode_size, raw.s_uuid)
+        };
+        Ok(figures(&copy) == figures(&super_block.raw))
     }
 
-    /// Looks at the inodes that no directory leads to, and compares bitmaps with what is used.
+    /// Checks inodes without a name, and compares bitmaps with the blocks and inodes in use.
     pub(super) fn tables(&mut self) -> Result<()> {
         let super_block = &self.reader.super_block;
         let mut found = Tables { own: self.reader.own_inodes(), ..Tables::default() };
@@ -99,36 +96,27 @@ impl Walk<'_, '_> {
                 self.table(group, &descriptor, table, &mut found)?;
             }
         }
-        if let Some(fault) = found.lost.one_line("inodes in use that no entry leads to") {
-            self.report.error("inodes", fault);
-        }
-        // What could not be read is not held against bitmaps, nor what only the journal knows.
+        found.lost.error(self.report, "inodes", "inodes in use that no entry leads to");
+        // Bitmaps are not compared after damage, nor with changes that only the journal contains.
         if self.is_damaged || self.used.is_over() || !self.reader.patches.is_empty() {
             return Ok(());
         }
-        for (tally, what) in [
-            (found.wrong, "bitmaps that are not true of inodes"),
-            (found.counts, "wrong numbers of free inodes"),
-        ] {
-            if let Some(fault) = tally.one_line(what) {
-                self.report.error("inodes", fault);
-            }
-        }
-        self.free_count("inodes", u64::from(le32(&super_block.raw, 0x10)), found.free);
+        found.wrong.error(self.report, "inodes", "bitmaps that are not true of inodes");
+        found.counts.error(self.report, "inodes", "wrong numbers of free inodes");
+        self.free_count("inodes", super_block.raw.s_free_inodes_count.get().into(), found.free);
         self.references();
         self.block_bitmaps()
     }
 
-    /// Compares a number of the superblock, which is true of a filesystem that was unmounted.
+    /// Compares a count of the superblock, which is only valid after an unmount.
     fn free_count(&mut self, what: &str, stored: u64, counted: u64) {
         let super_block = &self.reader.super_block;
-        let is_clean = le16(&super_block.raw, 0x3a) & STATE_CLEAN != 0;
+        let is_clean = super_block.raw.s_state.get() & STATE_CLEAN != 0;
         if is_clean && !super_block.features.needs(RECOVER) && stored != counted {
             self.report.error("superblock", format_args!("{stored} free {what}, {counted} counted"));
         }
     }
 
-    /// Looks at the inodes of a group.
     fn table(&mut self, group: u32, descriptor: &Group, table: u64, found: &mut Tables) -> Result<()> {
         let bitmap = self.inode_bitmap(group, descriptor)?;
         let written = self.reader.written_inodes(descriptor);
@@ -170,8 +158,7 @@ impl Walk<'_, '_> {
         Ok(())
     }
 
-    /// Looks at an inode that no entry leads to. Returns true if it is in use; `None` if the table
-    /// cannot be read.
+    /// Checks an inode without a name; true if it is in use, `None` if the table cannot be read.
     fn unnamed(&mut self, number: u32, is_marked: Option<bool>, found: &mut Tables) -> Result<Option<bool>> {
         let place = format_args!("inode {number}");
         let stored = self.reader.stored_inode(u64::from(number));
@@ -183,7 +170,7 @@ impl Walk<'_, '_> {
             }
             return Ok(Some(true));
         }
-        // Files that were deleted while open are in a list until they are closed.
+        // The orphan list contains files that were deleted while open.
         let is_orphan =
             stored.links() == 0 && stored.mode() != 0 && is_marked == Some(true) && is_listed(&stored);
         if !is_filled || stored.links() == 0 && !is_orphan {
@@ -201,7 +188,7 @@ impl Walk<'_, '_> {
         Ok(Some(true))
     }
 
-    /// Reads the bitmap of a group's inodes; `None` if there is none.
+    /// `None` if the bitmap is not written.
     fn inode_bitmap(&mut self, group: u32, descriptor: &Group) -> Result<Option<Box<[u8]>>> {
         let len = usize_of(u64::from(self.reader.super_block.group_inodes.div_ceil(8)));
         if self.reader.sums.has_descriptor_sums() && descriptor.flags & Group::INODES_UNUSED != 0 {
@@ -210,7 +197,6 @@ impl Walk<'_, '_> {
         self.bitmap(group, "inode bitmap", descriptor.inode_bitmap, len, descriptor.inode_bitmap_sum)
     }
 
-    /// Reads a bitmap, and compares its sum.
     fn bitmap(
         &mut self,
         group: u32,
@@ -232,7 +218,6 @@ impl Walk<'_, '_> {
         Ok(Some(bits))
     }
 
-    /// Compares the bitmaps of blocks with the blocks that are used.
     fn block_bitmaps(&mut self) -> Result<()> {
         let super_block = &self.reader.super_block;
         let mut found = Bitmaps::default();
@@ -244,22 +229,15 @@ impl Walk<'_, '_> {
             let Ok(descriptor) = self.reader.group(group) else { return Ok(()) };
             self.block_bitmap(group, &descriptor, range, &mut found)?;
         }
-        for (tally, what) in [
-            (found.unmarked, "blocks in use that are marked free"),
-            (found.unused, "blocks marked used that nothing refers to"),
-            (found.counts, "wrong numbers of free blocks"),
-        ] {
-            if let Some(fault) = tally.one_line(what) {
-                self.report.error("blocks", fault);
-            }
-        }
+        found.unmarked.error(self.report, "blocks", "blocks in use that are marked free");
+        found.unused.error(self.report, "blocks", "blocks marked used that nothing refers to");
+        found.counts.error(self.report, "blocks", "wrong numbers of free blocks");
         let stored = super_block.free_blocks();
         let cluster_len = 1_u64.checked_shl(super_block.cluster_bits).unwrap_or(1);
         self.free_count("blocks", stored, found.free.saturating_mul(cluster_len));
         Ok(())
     }
 
-    /// Compares the bitmap of a group with the blocks that are used.
     fn block_bitmap(
         &mut self,
         group: u32,
@@ -273,9 +251,10 @@ impl Walk<'_, '_> {
         let is_unwritten =
             self.reader.sums.has_descriptor_sums() && descriptor.flags & Group::BLOCKS_UNUSED != 0;
         let (len, sum) = (usize_of(clusters.div_ceil(8)), descriptor.block_bitmap_sum);
-        let bits = match is_unwritten {
-            true => None,
-            false => self.bitmap(group, "block bitmap", descriptor.block_bitmap, len, sum)?,
+        let bits = if is_unwritten {
+            None
+        } else {
+            self.bitmap(group, "block bitmap", descriptor.block_bitmap, len, sum)?
         };
         let (mut slot, mut free) = (0_u32, 0_u32);
         for part in packfs_core::parts_of(range, cluster_len.saturating_mul(64)) {
@@ -301,21 +280,18 @@ impl Walk<'_, '_> {
     }
 }
 
-/// Findings in all bitmaps of blocks.
 #[derive(Default)]
 struct Bitmaps {
     unmarked: Tally,
     unused: Tally,
     counts: Tally,
-    /// Clusters that are free.
     free: u64,
 }
 
-/// Returns true if a deleted inode is in the list of those that are open: a time of deletion would
-/// be larger than any number of an inode.
+/// True if a deleted inode is in the orphan list: `i_dtime` then contains an inode number, which is
+/// smaller than any time.
 fn is_listed(raw: &RawInode) -> bool {
-    let next = le32(raw.bytes(), 0x14);
-    next < 1 << 30 && le16(raw.bytes(), 0x1a) == 0
+    raw.fields.i_dtime.get() < 1 << 30 && raw.links() == 0
 }
 
 fn is_set(bits: &[u8], index: u32) -> bool {

@@ -1,4 +1,4 @@
-//! Check of every structure: descriptors, directories, inodes and their blocks, link counts,
+//! Check of every structure: descriptors, directories, inodes and their blocks, link counts, and
 //! bitmaps.
 //!
 //! Invariant: ends for every image, as each inode is visited once.
@@ -8,27 +8,26 @@ mod groups;
 mod hash_tree;
 
 use crate::block_use::BlockUse;
-use crate::bytes::le32;
 use crate::corruption::Corruption;
 use crate::dir::RawEntry;
-use crate::disk::ROOT;
 use crate::inode::{ENCRYPTED, EXTENTS, INLINE, RawInode};
 use crate::reader::Reader;
+use crate::super_block::ROOT;
 use crate::volume::ExtVolume;
 use blocks::References;
 use packfs_core::{Error, FileType, Name, Result, escaped};
 use packfs_format::check::{Hierarchy, Report};
-use packfs_format::{Finding, InodeId};
+use packfs_format::{Check, Finding, InodeId};
 use std::collections::{BTreeMap, HashSet};
 use std::fmt::Display;
 use std::ops::ControlFlow;
+use zerocopy::little_endian::U32;
 
-/// Directories with so many names have no link count.
+/// Directories with this many links store a link count of 1.
 const LINKS_MAX: u32 = 65_000;
-/// Damaged parts of a directory that are told of one by one.
+/// Limit of findings about one directory.
 const DAMAGE_MAX: usize = 1000;
 
-/// An entry, owned.
 struct Named {
     inode: u32,
     name: Vec<u8>,
@@ -41,20 +40,17 @@ struct Walk<'a, 'r> {
     report: &'a mut Report<'r>,
     hierarchy: Hierarchy<u32, u32>,
     used: BlockUse,
-    /// Blocks of attributes, which inodes may share.
     xattr_blocks: BTreeMap<u64, References>,
-    /// Directories over something else, whose blocks may be listed already: an image could have any
-    /// number of names otherwise.
+    /// Directories whose blocks overlap others and may be listed already: without a limit, an image
+    /// could have any number of names.
     overlapping: HashSet<u32>,
-    /// Inodes that were met.
     met: HashSet<u32>,
-    /// Set if anything could not be read, so that bitmaps are not held against the rest.
+    /// Set if a structure could not be read; bitmaps are then not compared.
     is_damaged: bool,
 }
 
-impl ExtVolume {
-    /// Implements [`packfs_format::Volume::check`].
-    pub(crate) fn check_all(&self, found: &mut dyn FnMut(Finding)) -> Result<()> {
+impl Check for ExtVolume {
+    fn check(&self, found: &mut dyn FnMut(Finding)) -> Result<()> {
         let mut report = Report::new(crate::INFO.name, found);
         let reader = &self.reader;
         let mut walk = Walk {
@@ -87,7 +83,7 @@ impl ExtVolume {
 }
 
 impl Walk<'_, '_> {
-    /// Makes a finding of what the reader refused.
+    /// Turns an error of the reader into a finding.
     fn refused<T>(&mut self, place: impl Display, result: Result<T>) -> Result<Option<T>> {
         let found = self.report.refused(place, result)?;
         self.is_damaged |= found.is_none();
@@ -138,7 +134,7 @@ impl Walk<'_, '_> {
         Ok(())
     }
 
-    /// Collects the entries of a directory; `.` and `..` apart. Returns its damage.
+    /// Collects the entries of a directory, with `.` and `..` separate. Returns its damage.
     fn entries(&self, raw: &RawInode, dots: &mut Vec<(u64, Named)>, found: &mut Vec<Named>) -> Vec<Error> {
         let mut damage = Vec::new();
         let patch = self.reader.patches.dir(raw.number);
@@ -168,14 +164,14 @@ impl Walk<'_, '_> {
         damage
     }
 
-    /// Checks the entries of a directory for itself and its parent.
+    /// Checks `.` and `..`.
     fn dots(&mut self, index: usize, raw: &RawInode, parent: u32, dots: &[(u64, Named)]) {
         let path = self.hierarchy.path(index);
         if self.reader.patches.dir(raw.number).is_some_and(|patch| patch.is_new) {
             return;
         }
         if raw.has(INLINE) {
-            let found = le32(raw.block_field(), 0);
+            let [found, ..] = raw.fields.i_block.map(U32::get);
             if found != parent {
                 self.report.error(&path, format_args!("its parent is inode {found}, {parent} wanted"));
             }
@@ -199,7 +195,7 @@ impl Walk<'_, '_> {
         }
     }
 
-    /// Checks an entry, and the inode behind it if it is new. Returns true for a directory.
+    /// Checks an entry, and its inode when it is met first. Returns true for a directory.
     fn entry(&mut self, index: usize, entry: &Named) -> Result<bool> {
         let path = self.hierarchy.entry_path(index, &entry.name);
         let found = self.reader.named_inode(u64::from(entry.inode));
@@ -220,7 +216,7 @@ impl Walk<'_, '_> {
         Ok(raw.is_dir())
     }
 
-    /// Checks what an inode holds: its blocks, attributes, link target.
+    /// Checks blocks, attributes, and link target.
     fn contents(&mut self, raw: &RawInode, path: &dyn Display) -> Result<()> {
         if raw.has_odd_time() {
             self.report.warn(path, "a time with more nanoseconds than a second has");
@@ -251,18 +247,18 @@ impl Walk<'_, '_> {
         Ok(())
     }
 
-    /// Checks the superblock.
     fn super_block(&mut self) {
         let super_block = &self.reader.super_block;
         if let Some(sum) = self.reader.sums.super_block(&super_block.raw) {
             self.report.error("superblock", Corruption::SuperSum { found: sum.found, wanted: sum.wanted });
         }
-        let (len, wanted) = (self.reader.image.len(), super_block.offset(super_block.block_count));
+        let len = self.reader.image.len();
+        let wanted = super_block.offset(super_block.block_count);
         if len < wanted {
             self.report.error("superblock", format_args!("{wanted} bytes, but the image has {len}"));
             self.is_damaged = true;
         }
-        if crate::bytes::le16(&super_block.raw, 0x3a) & crate::disk::STATE_ERRORS != 0 {
+        if super_block.raw.s_state.get() & crate::super_block::STATE_ERRORS != 0 {
             self.report.warn("superblock", "Linux found errors in the filesystem");
         }
     }

@@ -1,54 +1,54 @@
-//! Changes of fast commits, applied in memory: inodes to an overlay, the rest beside the image.
+//! Changes of fast commits, applied in memory: inodes to an overlay, all else to [`Patches`].
 
 use super::fast_commit::Change;
 use super::run_map::RunMap;
-use crate::bytes::{field, le16, le32, put};
+use crate::bytes::{field, put};
 use crate::corruption::Corruption;
+use crate::disk::{Ext4Inode, ExtentHeader};
 use crate::features::HUGE_FILE;
 use crate::inode::{BLOCK_FIELD_AT, BLOCK_FIELD_LEN, EXTENTS, INLINE};
+use crate::map::EXTENT_MAGIC;
 use crate::patches::{DirPatch, Patches};
 use crate::reader::Reader;
 use crate::run::Run;
+use crate::sums::{INODE_SUM_AT, INODE_SUM_HIGH_AT};
 use packfs_core::{ErrorKind, FileType, Image, OverlayImage, Result, usize_of};
+use packfs_format::structure;
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::mem::offset_of;
 use std::ops::ControlFlow;
 use std::sync::Arc;
+use zerocopy::IntoBytes;
 
-/// Offset of the fields of an inode behind the places of its blocks.
-const GENERATION_AT: usize = 0x64;
-/// Header of an extent tree without extents: magic number, none of 4 rows.
-const NO_EXTENTS: [u8; 12] = [0x0a, 0xf3, 0, 0, 4, 0, 0, 0, 0, 0, 0, 0];
-/// Most extents of all files that fast commits change.
+/// Offset of i_generation; the fields after it are not block pointers.
+const GENERATION_AT: usize = offset_of!(Ext4Inode, i_generation);
+/// Capacity of the extent tree's root in an inode.
+const ROWS: u16 = 4;
 const RUNS_MAX: u64 = 1 << 22;
 
-/// Names, and the inodes they lead to.
+/// Inodes by name.
 type Names = HashMap<Box<[u8]>, u32>;
 
-/// A filesystem with the changes of fast commits.
 pub(super) struct Applied {
     pub(super) image: Arc<dyn Image>,
     pub(super) patches: Patches,
-    /// Changes that were left out: they refer to something that cannot be read.
+    /// Number of changes that were skipped because they refer to something unreadable.
     pub(super) left_out: u64,
 }
 
 struct Apply<'r> {
     reader: &'r Reader,
-    /// Changed inodes, whole.
     inodes: BTreeMap<u32, Vec<u8>>,
     maps: BTreeMap<u32, RunMap>,
     dirs: BTreeMap<u32, DirPatch>,
-    /// Names in the log, by directory.
     asked: HashMap<u32, HashSet<Box<[u8]>>>,
-    /// Those that directories on disk have.
     stored: HashMap<u32, Names>,
-    /// Blocks of directories that may still be listed: no more than the image has.
+    /// Remaining budget of directory blocks to list: the blocks of the image.
     blocks_left: u64,
     runs_left: u64,
 }
 
-/// Applies changes to a filesystem, in order. As in Linux, those that refer to something that
-/// cannot be read are left out.
+/// Applies changes in order. Like Linux, skips those that refer to something unreadable.
 pub(super) fn apply(reader: &Reader, changes: Vec<Change>) -> Result<Applied> {
     let mut asked: HashMap<u32, HashSet<Box<[u8]>>> = HashMap::new();
     for change in &changes {
@@ -94,7 +94,6 @@ impl Apply<'_> {
         Ok(())
     }
 
-    /// Returns the bytes of an inode with the changes so far.
     fn raw(&mut self, inode: u32) -> Result<&mut Vec<u8>> {
         let raw = match self.inodes.remove(&inode) {
             Some(raw) => raw,
@@ -103,24 +102,28 @@ impl Apply<'_> {
         Ok(self.inodes.entry(inode).or_insert(raw))
     }
 
-    /// Takes an inode. Places of blocks are told by ranges, and kept if it is still the same file.
+    /// Applies an inode. Block pointers come from ranges, and remain if the inode is still the same
+    /// file.
     fn inode(&mut self, inode: u32, new: &[u8]) -> Result<()> {
         let raw = self.raw(inode)?;
-        let is_other = le32(raw, GENERATION_AT) != le32(new, GENERATION_AT);
+        let (old, fields) = (fields_of(raw)?, fields_of(new)?);
+        let is_other = old.i_generation != fields.i_generation;
         put(raw, 0, field(new, 0, BLOCK_FIELD_AT));
         put(raw, GENERATION_AT, new.get(GENERATION_AT..).unwrap_or_default());
         if is_other {
             put(raw, BLOCK_FIELD_AT, &[0; BLOCK_FIELD_LEN]);
         }
-        let flags = le32(new, 0x20);
-        let file_type = FileType::from_mode_bits(u32::from(le16(new, 0)));
+        let flags = fields.i_flags.get();
+        let file_type = FileType::from_mode_bits(fields.i_mode.get().into());
         let is_file = matches!(file_type, Some(FileType::File | FileType::Directory));
         if flags & EXTENTS != 0 {
-            if field(raw, BLOCK_FIELD_AT, 2) != field(&NO_EXTENTS, 0, 2) {
-                put(raw, BLOCK_FIELD_AT, &NO_EXTENTS);
+            let (eh_magic, eh_max) = (EXTENT_MAGIC.into(), ROWS.into());
+            let none = ExtentHeader { eh_magic, eh_max, ..ExtentHeader::default() };
+            if !field(raw, BLOCK_FIELD_AT, BLOCK_FIELD_LEN).starts_with(eh_magic.as_bytes()) {
+                put(raw, BLOCK_FIELD_AT, none.as_bytes());
             }
         } else if flags & INLINE != 0 || !is_file {
-            // Linux loses numbers of devices and short targets of links, which are there, too.
+            // Device numbers and short link targets are in the same field; Linux loses them.
             put(raw, BLOCK_FIELD_AT, field(new, BLOCK_FIELD_AT, BLOCK_FIELD_LEN));
         }
         if is_other {
@@ -134,7 +137,6 @@ impl Apply<'_> {
         Ok(())
     }
 
-    /// Returns the places of an inode's blocks with the changes so far.
     fn runs(&mut self, inode: u32) -> Result<&mut RunMap> {
         let runs = match self.maps.remove(&inode) {
             Some(runs) => runs,
@@ -143,7 +145,7 @@ impl Apply<'_> {
         Ok(self.maps.entry(inode).or_insert(runs))
     }
 
-    /// Returns them as stored; none of an inode that is new.
+    /// Returns the stored runs; empty for a new inode.
     fn stored_runs(&mut self, inode: u32) -> Result<RunMap> {
         let (mut runs, left) = (RunMap::default(), &mut self.runs_left);
         if let Ok(raw) = self.reader.used_inode(u64::from(inode))
@@ -166,20 +168,21 @@ impl Apply<'_> {
     fn link(&mut self, dir: u32, inode: u32, name: Box<[u8]>, is_first: bool) -> Result<()> {
         if is_first {
             let raw = self.raw(inode)?;
-            if FileType::from_mode_bits(u32::from(le16(raw, 0))) == Some(FileType::Directory) {
+            let mode = fields_of(raw)?.i_mode.get();
+            if FileType::from_mode_bits(mode.into()) == Some(FileType::Directory) {
                 self.dirs.entry(inode).or_default().is_new = true;
             }
         }
         let stored = self.stored_name(dir, &name)?;
         let patch = self.dirs.entry(dir).or_default();
-        // The directory may have the name already.
+        // The directory may already contain the name.
         if stored.is_none() || patch.removed.contains(&*name) {
             patch.added.entry(name.into_vec()).or_insert(inode);
         }
         Ok(())
     }
 
-    /// Removes a name, if it leads to the inode: the directory on disk may have a newer one.
+    /// Removes a name if it leads to the inode: the directory on disk may have a newer one.
     fn unlink(&mut self, dir: u32, inode: u32, name: Box<[u8]>) -> Result<()> {
         let stored = self.stored_name(dir, &name)?;
         let patch = self.dirs.entry(dir).or_default();
@@ -191,7 +194,7 @@ impl Apply<'_> {
         Ok(())
     }
 
-    /// Returns the inode that a name of a directory leads to on disk.
+    /// Returns the inode that a name leads to on disk.
     fn stored_name(&mut self, dir: u32, name: &[u8]) -> Result<Option<u32>> {
         if self.dirs.get(&dir).is_some_and(|patch| patch.is_new) {
             return Ok(None);
@@ -203,7 +206,7 @@ impl Apply<'_> {
         Ok(self.stored.get(&dir).and_then(|names| names.get(name)).copied())
     }
 
-    /// Lists the names of a directory that the log mentions.
+    /// Looks up the names of a directory that the log mentions.
     fn list(&mut self, dir: u32) -> Result<Names> {
         let raw = self.reader.dir(u64::from(dir))?;
         let blocks = raw.len(&self.reader.super_block).checked_div(self.reader.super_block.block_len);
@@ -219,12 +222,12 @@ impl Apply<'_> {
         });
         match listed {
             Err(error) if error.kind() != ErrorKind::Corrupt => Err(error),
-            // A listing of the directory tells of its damage.
+            // Listing the directory reports its damage.
             _ => Ok(found),
         }
     }
 
-    /// Puts the inodes into an overlay, with their sums.
+    /// Writes the inodes to an overlay, with recomputed checksums.
     fn finish(mut self) -> Result<(Arc<dyn Image>, Patches)> {
         let reader = self.reader;
         let block_len = reader.super_block.block_len;
@@ -235,9 +238,9 @@ impl Apply<'_> {
         for (inode, runs) in &maps {
             let [a, b, c, d, high, ..] = sectors(runs, block_len).to_le_bytes();
             let raw = self.raw(*inode)?;
-            put(raw, 0x1c, &[a, b, c, d]);
+            put(raw, offset_of!(Ext4Inode, i_blocks_lo), &[a, b, c, d]);
             if reader.super_block.features.forbids(HUGE_FILE) {
-                put(raw, 0x74, &[high, 0]);
+                put(raw, offset_of!(Ext4Inode, l_i_blocks_high), &[high, 0]);
             }
         }
         let mut blocks: BTreeMap<u64, Box<[u8]>> = BTreeMap::new();
@@ -245,9 +248,9 @@ impl Apply<'_> {
             if reader.sums.all {
                 let (sum, is_wide) = reader.sums.inode(inode, &raw);
                 let [a, b, c, d] = sum.to_le_bytes();
-                put(&mut raw, 0x7c, &[a, b]);
+                put(&mut raw, INODE_SUM_AT, &[a, b]);
                 if is_wide {
-                    put(&mut raw, 0x82, &[c, d]);
+                    put(&mut raw, INODE_SUM_HIGH_AT, &[c, d]);
                 }
             }
             let offset = reader.stored_inode(u64::from(inode))?.offset;
@@ -267,10 +270,14 @@ impl Apply<'_> {
     }
 }
 
-/// Returns the units of 512 bytes that a file's blocks take.
+fn fields_of(raw: &[u8]) -> Result<Ext4Inode> {
+    Ok(structure(raw, 0).ok_or(Corruption::Journal { fault: "an inode that is too short" })?)
+}
+
+/// Block count of a file in units of 512 bytes.
 fn sectors(runs: &[Run], block_len: u64) -> u64 {
     let blocks = runs.iter().fold(0, |sum: u64, run| sum.saturating_add(run.count));
-    // Trees of more extents than an inode holds need blocks.
+    // Larger extent trees need blocks, too.
     let rows = block_len.saturating_sub(12) / 12;
     let nodes = match runs.len() as u64 {
         ..=4 => 0,
@@ -282,7 +289,7 @@ fn sectors(runs: &[Run], block_len: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::disk::SuperBlock;
+    use crate::super_block::SuperBlock;
     use packfs_core::MemoryImage;
 
     /// With checksums and extents.

@@ -1,17 +1,20 @@
-//! Fast commits: changes of single files behind the log, in records of tag, length and value.
+//! Fast commits: changes of single files after the log, in records of tag, length, and value.
 
 use super::log::Log;
-use crate::bytes::{joined, le16, le32};
 use crate::corruption::{Corruption, READ_WITHOUT};
+use crate::disk::{Ext4Inode, FcAddRange, FcDelRange, FcDentryInfo, FcHead, FcTail, FcTl};
 use crate::reader::Reader;
 use crate::run::Run;
 use packfs_core::{Error, Result};
-use packfs_format::crc32c;
+use packfs_format::{crc32c, structure};
+use zerocopy::little_endian::U32;
 
-/// Bytes of tag and length.
-const HEAD_LEN: usize = 4;
-/// Bytes of the shortest record of an inode: its number, and what every filesystem stores.
-const INODE_RECORD_LEN_MIN: usize = 132;
+const HEAD_LEN: usize = size_of::<FcTl>();
+/// Length of the shortest inode record: number, and mandatory fields.
+const INODE_RECORD_LEN_MIN: usize = size_of::<U32>() + size_of::<Ext4Inode>();
+
+const TAIL_LEN: usize = size_of::<FcTail>();
+const NAME_AT: usize = size_of::<FcDentryInfo>();
 
 const ADD_RANGE: u16 = 1;
 const DELETE_RANGE: u16 = 2;
@@ -23,35 +26,52 @@ const PAD: u16 = 7;
 const TAIL: u16 = 8;
 const HEAD: u16 = 9;
 
-/// A change.
 #[derive(Debug)]
 pub(super) enum Change {
-    /// The inode, as far as it is stored.
-    Inode { inode: u32, raw: Box<[u8]> },
-    /// Blocks of a file that are elsewhere now.
-    Add { inode: u32, run: Run },
-    /// Blocks of a file that are holes now.
-    Delete { inode: u32, first: u64, count: u64 },
-    /// A name; `is_first` for the first one of an inode.
-    Link { dir: u32, inode: u32, name: Box<[u8]>, is_first: bool },
-    /// A name of an inode that is gone.
-    Unlink { dir: u32, inode: u32, name: Box<[u8]> },
+    /// The inode, truncated to the stored fields.
+    Inode {
+        inode: u32,
+        raw: Box<[u8]>,
+    },
+    /// Blocks of a file at a new address.
+    Add {
+        inode: u32,
+        run: Run,
+    },
+    /// Blocks of a file that became holes.
+    Delete {
+        inode: u32,
+        first: u64,
+        count: u64,
+    },
+    /// A new name; `is_first` if the inode is new.
+    Link {
+        dir: u32,
+        inode: u32,
+        name: Box<[u8]>,
+        is_first: bool,
+    },
+    Unlink {
+        dir: u32,
+        inode: u32,
+        name: Box<[u8]>,
+    },
 }
 
-/// Changes of commits that are complete.
+/// Changes of complete commits.
 #[derive(Default)]
 pub(super) struct Commits {
     pub(super) count: u64,
     pub(super) changes: Vec<Change>,
-    /// Block and byte in it where they end.
+    /// Block and offset of their end.
     end: u64,
     end_at: usize,
 }
 
-/// Finds the commits that follow the last transaction of the log.
+/// Finds the commits after the last transaction of the log.
 ///
-/// Errors: `Corrupt` if a commit that has its end is damaged: Linux writes that once all before it
-/// is on disk. It refuses a first commit that is damaged, and leaves out a later one.
+/// Errors: `Corrupt` if a commit with a tail is damaged: Linux writes the tail once everything
+/// before it is on disk. Linux refuses a damaged first commit, and skips a later one.
 pub(super) fn scan(log: &Log, reader: &Reader, sequence: u32) -> Result<Commits> {
     let found = intact(log, reader, sequence)?;
     for block in found.end..log.fast.end {
@@ -65,12 +85,14 @@ pub(super) fn scan(log: &Log, reader: &Reader, sequence: u32) -> Result<Commits>
     Ok(found)
 }
 
-/// Returns true if a record ends a commit of a transaction.
 fn is_tail(record: &[u8], sequence: u32) -> bool {
-    (le16(record, 0), le32(record, HEAD_LEN)) == (TAIL, sequence) && le16(record, 2) >= 8
+    let tail = structure(record, 0).zip(structure(record, HEAD_LEN));
+    tail.is_some_and(|(head, tid): (FcTl, U32)| {
+        (head.fc_tag.get(), tid.get()) == (TAIL, sequence) && usize::from(head.fc_len.get()) >= TAIL_LEN
+    })
 }
 
-/// Finds the commits up to the first one that is damaged or was not written in full.
+/// Finds the commits before the first damaged or incomplete one.
 fn intact(log: &Log, reader: &Reader, sequence: u32) -> Result<Commits> {
     let mut found = Commits { end: log.fast.start, ..Commits::default() };
     let mut changes = Vec::new();
@@ -78,14 +100,15 @@ fn intact(log: &Log, reader: &Reader, sequence: u32) -> Result<Commits> {
     let inode_len_max = reader.super_block.inode_len.saturating_add(4);
     for block in log.fast.clone() {
         let bytes = log.read(block)?;
-        // What does not begin with a head was left from before.
-        if block == log.fast.start && le16(&bytes, 0) != HEAD {
+        // A block without a head remains from before.
+        let is_head = structure(&bytes, 0).is_some_and(|head: FcTl| head.fc_tag.get() == HEAD);
+        if block == log.fast.start && !is_head {
             return Ok(found);
         }
         let mut at = 0_usize;
-        while at.saturating_add(HEAD_LEN) <= bytes.len() {
+        while let Some(head) = structure::<FcTl>(&bytes, at) {
             let record = bytes.get(at..).unwrap_or_default();
-            let (tag, len) = (le16(record, 0), usize::from(le16(record, 2)));
+            let (tag, len) = (head.fc_tag.get(), usize::from(head.fc_len.get()));
             let end = len.saturating_add(HEAD_LEN);
             let whole = record.get(..end).filter(|_| is_length_of(tag, len, inode_len_max));
             let Some(whole) = whole else { return Ok(found) };
@@ -93,7 +116,8 @@ fn intact(log: &Log, reader: &Reader, sequence: u32) -> Result<Commits> {
             match tag {
                 TAIL => {
                     let covered = whole.get(..HEAD_LEN.saturating_add(4)).unwrap_or_default();
-                    if le32(value, 0) != sequence || le32(value, 4) != crc32c(sum, covered) {
+                    let wanted = FcTail { fc_tid: sequence.into(), fc_crc: crc32c(sum, covered).into() };
+                    if structure(value, 0) != Some(wanted) {
                         return Ok(found);
                     }
                     sum = 0;
@@ -102,10 +126,9 @@ fn intact(log: &Log, reader: &Reader, sequence: u32) -> Result<Commits> {
                     (found.end, found.end_at) = (block, at.saturating_add(end));
                 }
                 HEAD => {
-                    if le32(value, 4) != sequence {
-                        return Ok(found);
-                    }
-                    let features = le32(value, 0);
+                    let head = structure(value, 0).filter(|head: &FcHead| head.fc_tid.get() == sequence);
+                    let Some(head) = head else { return Ok(found) };
+                    let features = head.fc_features.get();
                     if features != 0 {
                         let fault = format_args!("feature {features:#x} of a fast commit");
                         let error = Error::unsupported("ext4 image", fault);
@@ -124,45 +147,43 @@ fn intact(log: &Log, reader: &Reader, sequence: u32) -> Result<Commits> {
     Ok(found)
 }
 
-/// Returns true if a value of a record can have the length.
 fn is_length_of(tag: u16, len: usize, inode_len_max: usize) -> bool {
     match tag {
-        ADD_RANGE => len == 16,
-        DELETE_RANGE => len == 12,
-        CREATE | LINK | UNLINK => (9..=8 + 255).contains(&len),
+        ADD_RANGE => len == size_of::<FcAddRange>(),
+        DELETE_RANGE => len == size_of::<FcDelRange>(),
+        CREATE | LINK | UNLINK => (NAME_AT + 1..=NAME_AT + 255).contains(&len),
         INODE => (INODE_RECORD_LEN_MIN..=inode_len_max).contains(&len),
         PAD => true,
-        TAIL => len >= 8,
-        HEAD => len == 8,
+        TAIL => len >= TAIL_LEN,
+        HEAD => len == size_of::<FcHead>(),
         _ => false,
     }
 }
 
 fn change(tag: u16, value: &[u8]) -> Option<Change> {
-    let inode = le32(value, 0);
+    if tag == INODE {
+        let inode = structure(value, 0).map(U32::get)?;
+        return Some(Change::Inode { inode, raw: value.get(size_of::<U32>()..)?.into() });
+    }
     Some(match tag {
         ADD_RANGE => {
-            let len = le16(value, 8);
-            let is_written = len <= 0x8000;
-            let run = Run {
-                first: u64::from(le32(value, 4)),
-                count: u64::from(if is_written { len } else { len & 0x7fff }),
-                block: joined(le32(value, 12), u32::from(le16(value, 10))),
-                is_written,
-            };
-            Change::Add { inode, run }
+            let raw: FcAddRange = structure(value, 0)?;
+            Change::Add { inode: raw.fc_ino.get(), run: raw.fc_ex.run() }
         }
         DELETE_RANGE => {
-            Change::Delete { inode, first: u64::from(le32(value, 4)), count: u64::from(le32(value, 8)) }
+            let raw: FcDelRange = structure(value, 0)?;
+            let (first, count) = (raw.fc_lblk.get().into(), raw.fc_len.get().into());
+            Change::Delete { inode: raw.fc_ino.get(), first, count }
         }
-        CREATE | LINK => Change::Link {
-            dir: inode,
-            inode: le32(value, 4),
-            name: value.get(8..)?.into(),
-            is_first: tag == CREATE,
-        },
-        UNLINK => Change::Unlink { dir: inode, inode: le32(value, 4), name: value.get(8..)?.into() },
-        INODE => Change::Inode { inode, raw: value.get(4..)?.into() },
+        CREATE | LINK | UNLINK => {
+            let raw: FcDentryInfo = structure(value, 0)?;
+            let (dir, inode) = (raw.fc_parent_ino.get(), raw.fc_ino.get());
+            let name = value.get(NAME_AT..)?.into();
+            match tag {
+                UNLINK => Change::Unlink { dir, inode, name },
+                _ => Change::Link { dir, inode, name, is_first: tag == CREATE },
+            }
+        }
         _ => return None,
     })
 }

@@ -1,4 +1,4 @@
-//! Journals, replayed in memory: an overlay of the blocks that committed transactions hold.
+//! Journals, replayed in memory: an overlay of the blocks of committed transactions.
 //!
 //! Source: `fs/jbd2/recovery.c` and `fs/ext4/fast_commit.c` of Linux.
 
@@ -8,35 +8,31 @@ mod log;
 mod run_map;
 mod scan;
 
-use crate::bytes::{field, le32};
 use crate::corruption::{Corruption, READ_WITHOUT};
-use crate::disk::{SUPER_AT, SuperBlock};
 use crate::features::{Features, JOURNAL_DEV};
 use crate::patches::Patches;
 use crate::reader::Reader;
+use crate::super_block::{SUPER_AT, SuperBlock};
 use fast_commit::Commits;
 use log::Log;
 use packfs_core::{Error, Image, OverlayImage, Result};
 use std::sync::Arc;
 
-/// First bytes of every block that describes others.
 const MAGIC: u32 = 0xc03b_3998;
 
-/// An image with the changes of its journal.
 pub(crate) struct Replayed {
     pub(crate) image: Arc<dyn Image>,
     pub(crate) super_block: SuperBlock,
     pub(crate) patches: Patches,
     transactions: u64,
     fast_commits: u64,
-    /// Changes of blocks behind the end of the image.
+    /// Number of changed blocks after the end of the image.
     behind: u64,
-    /// Changes of fast commits that were left out.
+    /// Number of skipped changes of fast commits.
     left_out: u64,
 }
 
 impl Replayed {
-    /// Returns what the user is told.
     pub(crate) fn warnings(&self) -> Vec<String> {
         let Replayed { transactions, fast_commits, behind, left_out, .. } = self;
         let fast = match fast_commits {
@@ -47,31 +43,30 @@ impl Replayed {
             format!("journal replayed in memory ({transactions} transactions{fast}); the image is unchanged");
         let rows = [
             (transactions.saturating_add(*fast_commits) > 0, replayed),
-            (*behind > 0, format!("journal: {behind} changed blocks lie behind the end of the image")),
+            (*behind > 0, format!("journal: {behind} changed blocks are after the end of the image")),
             (*left_out > 0, format!("journal: {left_out} changes refer to something that cannot be read")),
         ];
         rows.into_iter().filter(|row| row.0).map(|(_, text)| text).collect()
     }
 }
 
-/// Replays the journal of a filesystem; `None` if there is nothing in it.
+/// `None` if the journal contains no changes.
 pub(crate) fn replay(reader: &Reader, devices: &[Arc<dyn Image>]) -> Result<Option<Replayed>> {
-    let log = match le32(&reader.super_block.raw, 0xe0) {
+    let log = match reader.super_block.raw.s_journal_inum.get() {
         0 => external(reader, devices)?,
         inode => Log::internal(reader, inode)?,
     };
     if log.start == 0 {
         return Ok(None);
     }
-    replay_log(reader, &log).map_err(|error| match error.hints().iter().any(|hint| hint == READ_WITHOUT) {
-        true => error,
-        false => error.hint(READ_WITHOUT),
+    replay_log(reader, &log).map_err(|error| {
+        if error.hints().iter().any(|hint| hint == READ_WITHOUT) { error } else { error.hint(READ_WITHOUT) }
     })
 }
 
 fn replay_log(reader: &Reader, log: &Log) -> Result<Option<Replayed>> {
-    // Time of mke2fs, in seconds.
-    let made_at = u64::from(le32(&reader.super_block.raw, 0x108));
+    // Creation time, in seconds since 1970.
+    let made_at = u64::from(reader.super_block.raw.s_mkfs_time.get());
     let found = scan::scan(log, made_at)?;
     let mut overlay = OverlayImage::new(Arc::clone(&reader.image), reader.super_block.block_len);
     let behind = apply_data(log, &found, reader, &mut overlay)?;
@@ -79,10 +74,11 @@ fn replay_log(reader: &Reader, log: &Log) -> Result<Option<Replayed>> {
     if !overlay.is_unchanged() {
         image = Arc::new(overlay);
     }
-    // Also of a filesystem without the feature: the journal may be of the time before.
-    let commits = match log.has(log::FAST_COMMIT) {
-        true => fast_commit::scan(log, reader, found.next_sequence)?,
-        false => Commits::default(),
+    // Also without the filesystem's feature: the journal may be older than that.
+    let commits = if log.has(log::FAST_COMMIT) {
+        fast_commit::scan(log, reader, found.next_sequence)?
+    } else {
+        Commits::default()
     };
     let mut super_block = SuperBlock::read(&*image)?;
     let (mut patches, mut left_out) = (Patches::default(), 0);
@@ -103,8 +99,8 @@ fn replay_log(reader: &Reader, log: &Log) -> Result<Option<Replayed>> {
     }))
 }
 
-/// Puts data of the log over the image, except what was revoked later. Returns the number of blocks
-/// that the image does not have: it may have been cut. The filesystem may have grown.
+/// Writes data of the log to the overlay, except blocks revoked later. Returns the number of blocks
+/// after the end of the image, which may be truncated. The filesystem may have grown.
 fn apply_data(log: &Log, found: &scan::Found, reader: &Reader, overlay: &mut OverlayImage) -> Result<u64> {
     let revoked = scan::revoked(log, found)?;
     let end = reader.image.len().div_ceil(reader.super_block.block_len);
@@ -141,18 +137,17 @@ fn apply_data(log: &Log, found: &scan::Found, reader: &Reader, overlay: &mut Ove
     Ok(behind)
 }
 
-/// Finds the journal on a device of its own.
 fn external(reader: &Reader, devices: &[Arc<dyn Image>]) -> Result<Log> {
-    let wanted = field(&reader.super_block.raw, 0xd0, 16);
+    let wanted = &reader.super_block.raw.s_journal_uuid;
     for device in devices {
-        let Ok(raw) = crate::disk::read_raw(&**device) else { continue };
-        if Features::of(&raw).needs(JOURNAL_DEV) && field(&raw, 0x68, 16) == wanted {
+        let Ok(raw) = crate::super_block::read_raw(&**device) else { continue };
+        if Features::of(&raw).needs(JOURNAL_DEV) && raw.s_uuid == *wanted {
             let block_len = reader.super_block.block_len;
             let start = SUPER_AT.checked_div(block_len).unwrap_or(0).saturating_add(1);
             return Log::external(Arc::clone(device), block_len, start);
         }
     }
-    let uuid = crate::disk::uuid_text(wanted);
+    let uuid = crate::super_block::uuid_text(wanted);
     let fault =
         format!("the journal is on another device (UUID {uuid}), and holds changes of the filesystem");
     let error = Error::unsupported("ext4 image", fault);

@@ -1,20 +1,20 @@
-//! Runs of a file that change: ranges are cut out and put in.
+//! Changing runs of a file: ranges are removed and inserted.
 
 use crate::run::Run;
 use std::collections::BTreeMap;
 
-/// Runs by their first block; none overlaps another.
+/// Runs by first block, without overlaps.
 #[derive(Debug, Default)]
 pub(super) struct RunMap(BTreeMap<u64, Run>);
 
 impl RunMap {
-    /// Puts a run in place of those that it overlaps.
+    /// Inserts a run, and removes the parts of others that it overlaps.
     pub(super) fn put(&mut self, run: Run) {
         self.cut(run.first, run.count);
         self.0.insert(run.first, run);
     }
 
-    /// Takes a range of blocks out.
+    /// Removes a range of blocks.
     pub(super) fn cut(&mut self, first: u64, count: u64) {
         let end = first.saturating_add(count);
         if let Some((_, before)) = self.0.range_mut(..first).next_back() {
@@ -28,16 +28,15 @@ impl RunMap {
         }
     }
 
-    /// Keeps the part of a run that lies behind a range.
     fn keep_behind(&mut self, run: Run, end: u64) {
         let skip = end.saturating_sub(run.first);
         if let Some(count) = run.count.checked_sub(skip).filter(|count| *count > 0) {
-            let (first, block) = (run.first.saturating_add(skip), run.block.saturating_add(skip));
+            let first = run.first.saturating_add(skip);
+            let block = run.block.saturating_add(skip);
             self.0.insert(first, Run { first, count, block, is_written: run.is_written });
         }
     }
 
-    /// Returns the runs in order.
     pub(super) fn into_runs(self) -> Vec<Run> {
         self.0.into_values().collect()
     }

@@ -1,82 +1,88 @@
-//! Transactions of a log that are complete, in order.
+//! Complete transactions of a log, in order.
 //!
-//! Invariant: no more blocks are looked at than the log has.
+//! Invariant: no more blocks are read than the log has.
 
 use super::MAGIC;
-use super::log::{ASYNC_COMMIT, BITS_64, Log, SUMS_V3};
-use crate::bytes::{be16, be32, be64, joined, u8_at};
+use super::log::{ASYNC_COMMIT, BITS_64, Log};
 use crate::corruption::Corruption;
+use crate::disk::journal::{CommitHeader, JournalHeader, RevokeHeader};
 use packfs_core::Result;
+use packfs_format::{OnDisk, structure, structures};
 use std::array;
 use std::collections::HashMap;
+use std::mem::offset_of;
 use std::sync::LazyLock;
+use zerocopy::big_endian::{U32, U64};
+use zerocopy::{FromBytes, Immutable, KnownLayout, Unaligned};
 
 const DESCRIPTOR: u32 = 1;
 const COMMIT: u32 = 2;
 const REVOKE: u32 = 5;
 const KINDS: [u32; 3] = [DESCRIPTOR, COMMIT, REVOKE];
-/// Bytes of the log behind its end that are looked at; transactions take a third of it at most.
+/// Bytes of the log that are searched after its end; a transaction takes at most a third of it.
 const REST_MAX: u64 = 64 << 20;
-/// Bytes of the header of a block.
-const HEAD_LEN: usize = 12;
-/// Bytes of the checksum at the end of a descriptor.
+const HEAD_LEN: usize = size_of::<JournalHeader>();
+/// Length of the checksum at the end of a descriptor.
 const TAIL_LEN: usize = 4;
-/// Offset of the checksum of a commit.
-const COMMIT_SUM_AT: usize = 16;
+const COMMIT_SUM_AT: usize = offset_of!(CommitHeader, h_chksum);
 const ESCAPED: u32 = 1;
 const SAME_UUID: u32 = 2;
 const LAST: u32 = 8;
-/// CRC-32, by its number in a commit.
+/// Value of `h_chksum_type`.
 const CRC32: u8 = 1;
 
-/// A block of the filesystem in the log.
+/// A filesystem block in the log.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Data {
     pub(super) sequence: u32,
-    /// Block of the filesystem.
+    /// Number in the filesystem.
     pub(super) target: u64,
-    /// Block of the log.
+    /// Number in the log.
     pub(super) block: u64,
-    /// Set if its first bytes were those of a block that describes others, and are zeros.
+    /// Set if the block starts with the journal's magic, which is stored as zeros.
     pub(super) is_escaped: bool,
     pub(super) sum: u32,
 }
 
-/// The contents of complete transactions.
 pub(super) struct Found {
     pub(super) transactions: u64,
-    /// Number of the transaction after the last one.
+    /// Number after the last transaction.
     pub(super) next_sequence: u32,
-    /// Last contents of each block: those before it are overwritten, or revoked with it.
+    /// Last contents of each block; earlier ones are overwritten, or revoked along with it.
     pub(super) data: HashMap<u64, Data>,
-    /// Blocks that list revoked blocks, and their transactions.
+    /// Revoke blocks and their transactions.
     revokes: Vec<(u64, u32)>,
 }
 
-/// Returns true if a transaction comes after another; numbers wrap.
+/// Compares sequence numbers, which wrap around.
 pub(super) fn is_after(sequence: u32, other: u32) -> bool {
     sequence.wrapping_sub(other).cast_signed() > 0
+}
+
+const CUT: Corruption = Corruption::Journal { fault: "a block that is too short" };
+
+fn read<T: OnDisk + FromBytes + KnownLayout + Immutable + Unaligned>(bytes: &[u8]) -> Result<T, Corruption> {
+    structure(bytes, 0).ok_or(CUT)
 }
 
 struct Scan<'l> {
     log: &'l Log,
     found: Found,
-    /// Blocks of the transaction, which may not be complete.
+    /// Blocks of the current transaction, which may be incomplete.
     data: Vec<Data>,
-    /// Blocks that are not yet looked at.
+    /// Remaining budget of blocks.
     left: u64,
-    /// Old checksum of the transaction.
+    /// Checksum of version 1 of the transaction.
     sum: u32,
-    /// Set if a block of the transaction has a wrong checksum: it may be of an older log.
+    /// Set if a block of the transaction has a wrong checksum: it may belong to an older log.
     is_doubtful: bool,
-    /// Set once a descriptor of the transaction has a right checksum: it is of this log.
+    /// Set once a descriptor of the transaction has a right checksum: it belongs to this log.
     is_own: bool,
     /// Block after the last complete transaction.
     first: u64,
     last_commit_time: u64,
 }
 
-/// Finds the transactions.
 pub(super) fn scan(log: &Log, made_at: u64) -> Result<Found> {
     let (data, revokes) = (HashMap::new(), Vec::new());
     let found = Found { transactions: 0, next_sequence: log.sequence, data, revokes };
@@ -89,7 +95,7 @@ pub(super) fn scan(log: &Log, made_at: u64) -> Result<Found> {
         is_doubtful: false,
         is_own: false,
         first: log.start,
-        // Commits of a filesystem that was there before are older.
+        // Commits of an earlier filesystem are older.
         last_commit_time: made_at,
     };
     scan.go()?;
@@ -100,17 +106,18 @@ pub(super) fn scan(log: &Log, made_at: u64) -> Result<Found> {
 impl Scan<'_> {
     fn go(&mut self) -> Result<()> {
         let mut at = self.log.start;
-        // Those that belong to complete transactions.
+        // Revoke blocks of complete transactions.
         let mut revokes_len = 0;
         while self.spend(1) {
             let bytes = self.log.read(at)?;
             let block = at;
             at = self.log.next(at);
-            if be32(&bytes, 0) != MAGIC || be32(&bytes, 8) != self.found.next_sequence {
+            let head: JournalHeader = read(&bytes)?;
+            if head.h_magic.get() != MAGIC || head.h_sequence.get() != self.found.next_sequence {
                 self.refuse_damaged(&bytes, block)?;
                 break;
             }
-            match be32(&bytes, 4) {
+            match head.h_blocktype.get() {
                 DESCRIPTOR => {
                     let is_right = self.is_tail_right(&bytes);
                     self.is_doubtful |= !is_right;
@@ -142,10 +149,12 @@ impl Scan<'_> {
         Ok(())
     }
 
-    /// Refuses a block that is the next one but for one word of its header.
+    /// Refuses a block that would be the next one except for one field of its header.
     fn refuse_damaged(&self, bytes: &[u8], block: u64) -> Result<()> {
         let wanted = self.found.next_sequence;
-        let (magic, kind, sequence) = (be32(bytes, 0), be32(bytes, 4), be32(bytes, 8));
+        let head: JournalHeader = read(bytes)?;
+        let [magic, kind, sequence] =
+            [head.h_magic, head.h_blocktype, head.h_sequence].map(|figure| figure.get());
         let is_kind = KINDS.contains(&kind);
         let mut is_next = sequence == wanted && (magic == MAGIC) != is_kind;
         if self.log.has_sums() {
@@ -157,9 +166,10 @@ impl Scan<'_> {
                 self.is_sum_right(&whole, *kind)
             });
         }
-        match is_next {
-            true => Err(Corruption::JournalBlock { block, magic, kind, sequence, wanted }.into()),
-            false => Ok(()),
+        if is_next {
+            Err(Corruption::JournalBlock { block, magic, kind, sequence, wanted }.into())
+        } else {
+            Ok(())
         }
     }
 
@@ -170,16 +180,16 @@ impl Scan<'_> {
         }
     }
 
-    /// Refuses a log with a commit behind its end: Linux writes one once all before it is on disk,
-    /// so that a block between them is damaged.
+    /// Refuses a log with a commit after its end: Linux writes a commit once everything before it
+    /// is on disk, so a block in between is damaged.
     fn refuse_rest(&self) -> Result<()> {
         let is_ordered = !self.log.has(ASYNC_COMMIT);
         let log_len = self.log.end.saturating_sub(self.log.first);
         let mut block = self.first;
         for _ in 0..log_len.min(REST_MAX.checked_div(self.log.block_len).unwrap_or(0)) {
-            let bytes = self.log.head(block)?;
-            let ahead = be32(&bytes, 8).wrapping_sub(self.found.next_sequence);
-            let is_commit = be32(&bytes, 0) == MAGIC && be32(&bytes, 4) == COMMIT;
+            let head = self.log.head(block)?;
+            let ahead = head.h_sequence.get().wrapping_sub(self.found.next_sequence);
+            let is_commit = head.h_magic.get() == MAGIC && head.h_blocktype.get() == COMMIT;
             if is_commit && (ahead == 1 || ahead == 0 && is_ordered) && self.is_commit_of_log(block)? {
                 let missing = self.found.next_sequence;
                 return Err(Corruption::JournalRest { missing, block }.into());
@@ -189,10 +199,10 @@ impl Scan<'_> {
         Ok(())
     }
 
-    /// Returns true for a commit that is not of a filesystem that was there before.
+    /// True for a commit that is not of an earlier filesystem.
     fn is_commit_of_log(&self, block: u64) -> Result<bool> {
         let bytes = self.log.read(block)?;
-        let is_newer = be64(&bytes, 0x30) >= self.last_commit_time;
+        let is_newer = read::<CommitHeader>(&bytes)?.h_commit_sec.get() >= self.last_commit_time;
         Ok(self.is_sum_right(&bytes, COMMIT) && (is_newer || self.log.has_sums()))
     }
 
@@ -206,7 +216,7 @@ impl Scan<'_> {
         self.log.is_block_right(bytes, bytes.len().saturating_sub(TAIL_LEN))
     }
 
-    /// Takes the data that a descriptor lists, which follow it; returns the block behind them.
+    /// Collects the data blocks of a descriptor; returns the block after them.
     fn descriptor(&mut self, bytes: &[u8], mut at: u64) -> Result<Option<u64>> {
         let tail_len = if self.log.has_sums() { TAIL_LEN } else { 0 };
         let end = bytes.len().saturating_sub(tail_len);
@@ -219,20 +229,16 @@ impl Scan<'_> {
         loop {
             let tag_end = tag_at.saturating_add(tag_len);
             let Some(tag) = bytes.get(tag_at..tag_end).filter(|_| tag_end <= end) else { break };
-            let flags = match self.log.has(SUMS_V3) {
-                true => be32(tag, 4),
-                false => u32::from(be16(tag, 6)),
-            };
-            let high = if self.log.has(BITS_64) { be32(tag, 8) } else { 0 };
+            let (target, flags, sum) = self.log.tag(tag).ok_or(CUT)?;
             if !self.spend(1) {
                 return Ok(None);
             }
             self.data.push(Data {
                 sequence: self.found.next_sequence,
-                target: joined(be32(tag, 0), high),
+                target,
                 block: at,
                 is_escaped: flags & ESCAPED != 0,
-                sum: self.log.tag_sum(tag),
+                sum,
             });
             if has_old_sums {
                 self.sum = crc32_be(self.sum, &self.log.read(at)?);
@@ -246,12 +252,13 @@ impl Scan<'_> {
         Ok(Some(at))
     }
 
-    /// Looks at a commit. Returns false if the log ends before it.
+    /// Reads a commit; false if the log ends before it.
     fn commit(&mut self, bytes: &[u8], block: u64) -> Result<bool> {
-        let time = be64(bytes, 0x30);
+        let raw: CommitHeader = read(bytes)?;
+        let time = raw.h_commit_sec.get();
         // Blocks of an older log that were never overwritten have older times.
         let is_older = time < self.last_commit_time;
-        let is_old_sum_right = !self.log.has_old_sums() || self.is_old_sum_right(bytes);
+        let is_old_sum_right = !self.log.has_old_sums() || self.is_old_sum_right(&raw);
         let is_right = is_old_sum_right && self.log.is_block_right(bytes, COMMIT_SUM_AT);
         if self.is_doubtful || !is_right {
             let is_stale = is_older && (self.is_doubtful || !self.is_own);
@@ -265,30 +272,33 @@ impl Scan<'_> {
         Ok(true)
     }
 
-    fn is_old_sum_right(&self, bytes: &[u8]) -> bool {
-        let [kind, len] = [12, 13].map(|at| u8_at(bytes, at));
-        let found = be32(bytes, COMMIT_SUM_AT);
+    fn is_old_sum_right(&self, raw: &CommitHeader) -> bool {
+        let (kind, len) = (raw.h_chksum_type, raw.h_chksum_size);
+        let [found, ..] = raw.h_chksum.map(U32::get);
         let is_unused = kind == 0 && len == 0 && found == 0;
         is_unused || kind == CRC32 && len == 4 && found == self.sum
     }
 }
 
-/// Returns revoked blocks among those of the log, with the last transaction that revokes them.
+/// Returns revoked blocks that are in the log, with the last transaction that revokes them.
 pub(super) fn revoked(log: &Log, found: &Found) -> Result<HashMap<u64, u32>> {
     let mut revoked = HashMap::new();
-    let record_len = if log.has(BITS_64) { 8 } else { 4 };
     for (block, sequence) in &found.revokes {
         let bytes = log.read(*block)?;
         let tail_len = if log.has_sums() { TAIL_LEN } else { 0 };
-        let end = packfs_core::usize_of(u64::from(be32(&bytes, HEAD_LEN)));
+        let end = packfs_core::usize_of(u64::from(read::<RevokeHeader>(&bytes)?.r_count.get()));
         if end > bytes.len().saturating_sub(tail_len) {
             return Err(
                 Corruption::Journal { fault: "a list of revoked blocks longer than its block" }.into()
             );
         }
-        let records = bytes.get(HEAD_LEN.saturating_add(4)..end).unwrap_or_default();
-        for record in records.chunks_exact(record_len) {
-            let target = if record_len == 8 { be64(record, 0) } else { u64::from(be32(record, 0)) };
+        let records = bytes.get(size_of::<RevokeHeader>()..end).unwrap_or_default();
+        let targets: Vec<u64> = if log.has(BITS_64) {
+            structures(records).map(U64::get).collect()
+        } else {
+            structures(records).map(|target: U32| target.get().into()).collect()
+        };
+        for target in targets {
             if found.data.contains_key(&target) {
                 let last = revoked.entry(target).or_insert(*sequence);
                 if is_after(*sequence, *last) {
@@ -300,7 +310,6 @@ pub(super) fn revoked(log: &Log, found: &Found) -> Result<HashMap<u64, u32>> {
     Ok(revoked)
 }
 
-/// Sums of single bytes.
 static CRC32_TABLE: LazyLock<[u32; 256]> = LazyLock::new(|| {
     array::from_fn(|byte| {
         (0..8).fold(u32::from(byte.to_le_bytes()[0]) << 24, |sum, _| {

@@ -46,15 +46,14 @@ impl Iso9660Volume {
         }
         for image in &catalog.images {
             let place = Place::at("boot image", image.start());
-            // Of no more than one sector many writers say that it is loaded whole.
+            // Many writers record a whole sector for a shorter image.
             let len = image.loaded_len().min(SECTOR_LEN);
             report.refused(place, self.sectors.check_range(place, len))?;
         }
         Ok(())
     }
 
-    /// Looks for directories that share bytes with something, and files that share a part of their
-    /// data.
+    /// Finds directories that overlap anything, and files that partly overlap.
     pub(super) fn check_overlaps(&self, mut laid: Vec<Laid>, report: &mut Report<'_>) {
         laid.sort_unstable();
         laid.dedup();
@@ -76,9 +75,7 @@ impl Iso9660Volume {
                 before = Some(next);
             }
         }
-        if let Some(text) = shared.one_line("files share a part of their data") {
-            report.note("file data", text);
-        }
+        shared.note(report, "file data", "files share a part of their data");
     }
 }
 

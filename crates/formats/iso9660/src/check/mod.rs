@@ -1,7 +1,7 @@
-//! Checks every structure of an image and names all faults it can reach, not only the first.
+//! Checks every structure of an image and reports all reachable faults, not only the first.
 //!
-//! Owns the order of the checks. File data is not decoded here. Invariant: ends for every
-//! image, in time and memory bounded by what the image really holds.
+//! Owns the order of the checks. File data is not decoded. Invariant: ends for every image, in time
+//! and memory bounded by the contents of the image.
 
 mod layout;
 mod path_tables;
@@ -9,12 +9,11 @@ mod tree;
 
 use crate::volume::Iso9660Volume;
 use packfs_core::Result;
-use packfs_format::Finding;
 use packfs_format::check::Report;
+use packfs_format::{Check, Finding};
 
-impl Iso9660Volume {
-    /// See [`packfs_format::Volume::check`].
-    pub(crate) fn check_all(&self, found: &mut dyn FnMut(Finding)) -> Result<()> {
+impl Check for Iso9660Volume {
+    fn check(&self, found: &mut dyn FnMut(Finding)) -> Result<()> {
         let mut report = Report::new("iso9660", found);
         self.check_descriptors(&mut report);
         self.check_boot(&mut report)?;

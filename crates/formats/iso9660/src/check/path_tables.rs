@@ -1,4 +1,4 @@
-//! Path tables against the directories that records lead to.
+//! Comparison of path tables with directories.
 
 use crate::corruption::Place;
 use crate::disk::*;
@@ -6,14 +6,12 @@ use crate::open::Described;
 use crate::volume::Iso9660Volume;
 use packfs_core::{Result, usize_of};
 use packfs_format::check::Report;
+use packfs_format::split_structure;
 use std::collections::HashSet;
-use zerocopy::FromBytes;
 
-/// Longest table that is looked at, in bytes: 65,535 rows, the most that they can number, of the
-/// longest name.
+/// Limit of a table: 65,535 rows, the maximum that they can number, with the longest name.
 const TABLE_LEN_MAX: u64 = 65_535 * 264;
 
-/// Checks the tables of every tree.
 pub(super) fn check(volume: &Iso9660Volume, report: &mut Report<'_>) -> Result<()> {
     let geometry = &volume.geometry;
     let joliet = geometry.joliet.as_ref().map(|(joliet, _)| joliet);
@@ -32,7 +30,7 @@ fn check_tree(volume: &Iso9660Volume, tree: &Described, report: &mut Report<'_>)
         }
         Ok(())
     });
-    // What cannot be walked was told of already, or is not shown.
+    // An unreadable directory was reported already, or is hidden.
     let is_whole = report.refused(Place::at("directories", tree.root_at()), walked)?.is_some();
     let len = u64::from(descriptor.path_table_len.get());
     for (what, block, is_big) in [
@@ -65,13 +63,14 @@ fn check_rows(
 ) {
     let mut count = 0_usize;
     while !bytes.is_empty() {
-        let Ok((row, rest)) = PathRow::read_from_prefix(bytes) else { break };
+        let Some((row, rest)) = split_structure::<PathRow>(bytes) else { break };
         let name_len = usize::from(row.name_len);
         let Some(rest) = rest.get(name_len.next_multiple_of(2)..) else { break };
         bytes = rest;
-        let (extent, parent) = match is_big {
-            true => (row.extent.get().swap_bytes(), row.parent.get().swap_bytes()),
-            false => (row.extent.get(), row.parent.get()),
+        let (extent, parent) = if is_big {
+            (row.extent.get().swap_bytes(), row.parent.get().swap_bytes())
+        } else {
+            (row.extent.get(), row.parent.get())
         };
         count = count.saturating_add(1);
         if usize::from(parent) > count || parent == 0 {

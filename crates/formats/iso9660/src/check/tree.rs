@@ -1,4 +1,4 @@
-//! Checks of directories and files: walks the tree that is shown, each directory once.
+//! Checks of directories and files: walks the displayed tree, each directory once.
 
 use super::layout::Laid;
 use crate::corruption::{Corruption, Place};
@@ -9,15 +9,13 @@ use crate::open::View;
 use crate::record::Record;
 use crate::sections::Section;
 use crate::volume::Iso9660Volume;
-use crate::walk::Budget;
 use crate::zisofs::Compressed;
 use packfs_core::{FileType, Result, range_at};
-use packfs_format::InodeId;
 use packfs_format::check::{EntryPath, Hierarchy, Report, Tally};
+use packfs_format::{Budget, InodeId};
 use std::collections::{BTreeMap, HashSet};
 use std::ops::ControlFlow;
 
-/// Range of a directory.
 #[derive(Clone, Copy)]
 struct Dir {
     start: u64,
@@ -33,9 +31,9 @@ struct Walk<'a, 'r> {
     report: &'a mut Report<'r>,
     hierarchy: Hierarchy<Key, Dir>,
     laid: Vec<Laid>,
-    /// Link count and names met of files that claim several.
+    /// Link count, and number of names met, of files with hard links.
     links: BTreeMap<u64, (u32, u32)>,
-    /// Compressed files whose pointers were looked at, by where they start.
+    /// Start of each compressed file whose pointers were checked.
     compressed: HashSet<u64>,
     directories: Budget,
     areas: Budget,
@@ -48,7 +46,7 @@ struct Walk<'a, 'r> {
     is_whole: bool,
 }
 
-/// Walks everything. Returns where it lies.
+/// Walks the tree. Returns the ranges of its structures.
 pub(super) fn check(volume: &Iso9660Volume, report: &mut Report<'_>) -> Result<Vec<Laid>> {
     let mut walk = Walk {
         volume,
@@ -57,9 +55,9 @@ pub(super) fn check(volume: &Iso9660Volume, report: &mut Report<'_>) -> Result<V
         laid: Vec::new(),
         links: BTreeMap::new(),
         compressed: HashSet::new(),
-        directories: Budget::of(volume),
-        areas: Budget::of(volume),
-        pointers: Budget::of(volume),
+        directories: volume.budget(),
+        areas: volume.budget(),
+        pointers: volume.budget(),
         odd_times: Tally::default(),
         byte_orders: Tally::default(),
         no_posix: Tally::default(),
@@ -91,7 +89,7 @@ impl Walk<'_, '_> {
         Dir { start, len: record.data_len(), extent: record.head.extent.get() }
     }
 
-    /// Tells what was refused, and remembers that not all could be walked.
+    /// Reports an error of the reader, and records that the walk is incomplete.
     fn refused<T>(&mut self, place: impl std::fmt::Display, result: Result<T>) -> Result<Option<T>> {
         let value = self.report.refused(place, result)?;
         self.is_whole &= value.is_some();
@@ -101,7 +99,7 @@ impl Walk<'_, '_> {
     fn directory(&mut self, index: usize, dir: Dir) -> Result<()> {
         let path = self.hierarchy.path(index);
         let place = Place::at("directory", dir.start);
-        let listing = self.directories.spend(place, dir.len);
+        let listing = self.directories.spend(dir.len, || Corruption::Overlap { place });
         let listing = listing.and_then(|()| Listing::new(self.volume, dir.start, dir.len));
         let Some(mut listing) = self.refused(&path, listing)? else { return Ok(()) };
         self.laid.push(Laid::new(range_at(dir.start, dir.len), true));
@@ -120,7 +118,7 @@ impl Walk<'_, '_> {
             }
             let rock_ridge = self.volume.rock_ridge(&record)?;
             let areas = rock_ridge.areas.iter().map(|area| area.1).sum();
-            let spent = self.areas.spend(record.place(), areas);
+            let spent = self.areas.spend(areas, || Corruption::Overlap { place: record.place() });
             if self.refused(&path, spent)?.is_none() {
                 return Ok(());
             }
@@ -140,7 +138,7 @@ impl Walk<'_, '_> {
         Ok(())
     }
 
-    /// The first two records of a directory have to be those of itself and its parent.
+    /// The first two records of a directory must be those of itself and its parent.
     fn self_or_parent(&mut self, path: &EntryPath<'_>, index: usize, number: u64, dir: Dir, record: &Record) {
         let (name, wanted, word) = match number {
             0 => (NAME_SELF, Some(dir.extent), "itself"),
@@ -151,7 +149,7 @@ impl Walk<'_, '_> {
             self.report.warn(path, fault);
             return;
         }
-        // One that was moved lies in another directory than it is seen in.
+        // A relocated directory is displayed elsewhere.
         let moved = self.volume.rock_ridge(record).is_ok_and(|found| found.parent.is_some());
         let found = record.head.extent.get();
         if let Some(wanted) = wanted.filter(|wanted| *wanted != found && !moved) {
@@ -195,7 +193,6 @@ impl Walk<'_, '_> {
         Ok(())
     }
 
-    /// Checks what a record says of a file.
     fn inode(&mut self, path: &EntryPath<'_>, raw: &RawInode) -> Result<()> {
         if let Some(fault) = raw.rock_ridge.fault {
             self.report.error(path, fault);
@@ -235,8 +232,8 @@ impl Walk<'_, '_> {
         let volume = self.volume;
         let opened = Compressed::open(&volume.sectors, sections, marked, place);
         let Some(file) = self.refused(path, opened)? else { return Ok(()) };
-        let room =
-            self.pointers.spend(Place::at("zisofs header", first.at), file.block_count().saturating_mul(4));
+        let overlap = || Corruption::Overlap { place: Place::at("zisofs header", first.at) };
+        let room = self.pointers.spend(file.block_count().saturating_mul(4), overlap);
         let walked = room.and_then(|()| file.each_block(0, |_, _| Ok(ControlFlow::Continue(()))));
         self.refused(path, walked)?;
         Ok(())
@@ -250,22 +247,11 @@ impl Walk<'_, '_> {
                 }
             }
         }
-        let notes = [
-            ("times", self.odd_times.one_line("times with a distance from Greenwich that is none")),
-            ("link counts", self.link_counts.one_line("files whose names are not as many as they claim")),
-            ("owners", self.no_posix.one_line("files without owner and permissions")),
-        ];
-        for (place, text) in notes {
-            if let Some(text) = text {
-                self.report.note(place, text);
-            }
-        }
-        let warnings = [
-            (&self.byte_orders, "the two byte orders of extents or lengths differ"),
-            (&self.behind_volume, "data lies after the end of the volume"),
-        ];
-        for text in warnings.into_iter().filter_map(|(tally, what)| tally.one_line(what)) {
-            self.report.warn("records", text);
-        }
+        let report = &mut *self.report;
+        self.odd_times.note(report, "times", "times with an invalid offset from GMT");
+        self.link_counts.note(report, "link counts", "files whose names are not as many as they claim");
+        self.no_posix.note(report, "owners", "files without owner and permissions");
+        self.byte_orders.warn(report, "records", "the two byte orders of extents or lengths differ");
+        self.behind_volume.warn(report, "records", "data is after the end of the volume");
     }
 }

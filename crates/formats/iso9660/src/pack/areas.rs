@@ -1,25 +1,23 @@
-//! Entries of Rock Ridge divided between a record and the areas in which it goes on.
+//! Entries of Rock Ridge, split between a record and its continuation areas.
 
 use crate::disk::{Both32, SECTOR_LEN};
 use zerocopy::IntoBytes;
 
-/// Length of the entry that says where a record goes on (CE).
 const CE_LEN: usize = 28;
-/// Longest entry.
 const ENTRY_LEN_MAX: usize = u8::MAX as usize;
 const SECTOR: usize = SECTOR_LEN as usize;
 
-/// The continuation areas of the records of one directory, in sectors of their own after it. Each
-/// lies within one sector, which is all that Linux reads of it.
+/// The continuation areas of the records of one directory, in separate sectors after it. Each is
+/// within one sector, as Linux reads no more of it.
 #[derive(Default)]
 pub(super) struct Areas {
     pub bytes: Vec<u8>,
-    /// Offsets of the blocks in CE entries, which count from the first of these sectors until
-    /// placed.
+    /// Offsets of the blocks in CE entries, which are relative to the first of these sectors until
+    /// they are placed.
     pub blocks_at: Vec<usize>,
 }
 
-/// The part of a record's entries that the record holds.
+/// The entries in the record itself.
 #[derive(Debug, Default)]
 pub(super) struct InRecord {
     pub bytes: Vec<u8>,
@@ -28,7 +26,7 @@ pub(super) struct InRecord {
 }
 
 impl Areas {
-    /// Divides entries: as many as fit into `room` bytes stay in the record.
+    /// Splits entries: as many as fit into `room` bytes remain in the record.
     pub(super) fn divide(&mut self, entries: &[Vec<u8>], room: usize) -> InRecord {
         let (count, goes_on) = fitting(entries, room);
         let mut bytes = entries[..count].concat();
@@ -41,11 +39,10 @@ impl Areas {
         InRecord { bytes, block_at: Some(block_at) }
     }
 
-    /// Adds entries as areas that lead from one to the next. Returns the CE entry that leads to the
-    /// first.
+    /// Adds entries as chained areas. Returns the CE entry of the first.
     fn add(&mut self, entries: &[Vec<u8>]) -> Vec<u8> {
         let mut rest = entries;
-        // Where the CE entry to the next area stands, once there is one to fill in.
+        // Offset of the CE entry of the next area, until it is completed.
         let mut pending: Option<usize> = None;
         let mut first = Vec::new();
         while !rest.is_empty() {
@@ -75,7 +72,7 @@ impl Areas {
         first
     }
 
-    /// Their length in whole sectors.
+    /// Length in whole sectors.
     pub(super) fn len(&self) -> u64 {
         (self.bytes.len() as u64).next_multiple_of(SECTOR_LEN)
     }
@@ -86,8 +83,8 @@ fn continuation(block: usize, offset: usize, len: usize) -> Vec<u8> {
     [&[b'C', b'E', CE_LEN as u8, 1], numbers.as_bytes()].concat()
 }
 
-/// Returns the number of entries that fit into `room`, and if a CE entry has to follow them, for
-/// which room is then left.
+/// Returns the number of entries that fit into `room`, and true if a CE entry must follow them, for
+/// which space is then left.
 fn fitting(entries: &[Vec<u8>], room: usize) -> (usize, bool) {
     if entries.iter().map(Vec::len).sum::<usize>() <= room {
         return (entries.len(), false);

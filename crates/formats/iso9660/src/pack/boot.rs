@@ -1,4 +1,4 @@
-//! The boot catalog, and the record that leads to it (El Torito).
+//! The boot catalog, and its boot record (El Torito).
 
 use super::stored::{Store, sector};
 use crate::disk::*;
@@ -9,14 +9,13 @@ use zerocopy::{FromZeros, IntoBytes};
 const PLATFORM_X86: u8 = 0;
 const PLATFORM_EFI: u8 = 0xef;
 
-/// A file that firmware is to boot.
+/// A file that firmware should boot.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Wanted {
     pub node: NodeId,
     pub is_efi: bool,
 }
 
-/// The boot record, with the sector of the catalog.
 pub(super) fn record(catalog: u32) -> Vec<u8> {
     let mut record = vec![0; SECTOR_LEN as usize];
     record[0] = BOOT_RECORD;
@@ -27,7 +26,7 @@ pub(super) fn record(catalog: u32) -> Vec<u8> {
     record
 }
 
-/// The catalog: the first image, then a section for each other.
+/// Returns the catalog: the first image, then a section for each other.
 ///
 /// Errors: `Failed` for an image that could not be stored uncompressed.
 pub(super) fn catalog(store: &Store<'_>, images: &[Wanted]) -> Result<Vec<u8>> {
@@ -62,7 +61,7 @@ fn entry(store: &Store<'_>, image: &Wanted) -> Result<BootEntry> {
         let path = store.tree.path(image.node);
         return Err(Error::failed(format!("boot image {path:?} is not stored uncompressed")));
     }
-    // Firmware of EFI looks at the file system for how long it is.
+    // EFI firmware takes the length from the file system.
     let sectors = match store.options.boot_sectors {
         BootSectors::Count(count) if !image.is_efi => count,
         _ => u16::try_from(stored.len.div_ceil(512)).unwrap_or(if image.is_efi { 0 } else { u16::MAX }),

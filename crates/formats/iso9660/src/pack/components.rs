@@ -1,15 +1,14 @@
-//! Component records in entries of Rock Ridge (SL) and AAIP (AL): text cut so that entries are no
-//! longer than they can be.
+//! Component records in entries of Rock Ridge (SL) and AAIP (AL): text split by the maximum length
+//! of entries.
 
 use crate::disk::*;
 
-/// Most bytes of component records in one entry, after its head and flags.
+/// Maximum bytes of component records in one entry, after its header and flags.
 const AREA_LEN_MAX: usize = u8::MAX as usize - 5;
 
-/// A component: its flags, but for that of going on, and its text.
+/// A component: flags except `CONTINUES`, and text.
 pub(super) type Component<'a> = (u8, &'a [u8]);
 
-/// Entries of a signature that hold components.
 pub(super) fn entries<'a>(
     signature: [u8; 2],
     components: impl IntoIterator<Item = Component<'a>>,
@@ -41,8 +40,8 @@ pub(super) fn entries<'a>(
     areas.into_iter().enumerate().map(entry).collect()
 }
 
-/// The components of a link's target. One that is empty is the root, as other writers have it, and
-/// readers make a slash of it; one at the end is left out.
+/// Splits a link's target. An empty component is the root, as in other writers, which readers turn
+/// into a slash; one at the end is omitted.
 pub(super) fn of_target(target: &[u8]) -> Vec<Component<'_>> {
     let target = target.strip_suffix(b"/").unwrap_or(target);
     let none: &[u8] = &[];
@@ -55,7 +54,7 @@ pub(super) fn of_target(target: &[u8]) -> Vec<Component<'_>> {
     components.collect()
 }
 
-/// Returns true if a target is unchanged after it is split into components and joined again.
+/// True if a target is unchanged after splitting and joining.
 pub(super) fn holds_target(target: &[u8]) -> bool {
     target == b"/" || !target.ends_with(b"/") || target.ends_with(b"//")
 }

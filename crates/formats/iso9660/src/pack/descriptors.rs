@@ -6,7 +6,6 @@ use crate::options::Options;
 use packfs_core::{Civil, Timestamp};
 use zerocopy::FromBytes;
 
-/// Contents of the descriptor of a tree.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Volume {
     pub sectors: u32,
@@ -20,17 +19,15 @@ pub(super) struct Volume {
 
 const APPLICATION: &str = "PACKFS";
 
-/// The primary descriptor.
 pub(super) fn primary(options: &Options, volume: &Volume) -> Vec<u8> {
     descriptor(PRIMARY, options, volume, false)
 }
 
-/// The supplementary one of Joliet, level 3.
+/// Returns the supplementary descriptor of Joliet, level 3.
 pub(super) fn joliet(options: &Options, volume: &Volume) -> Vec<u8> {
     descriptor(SUPPLEMENTARY, options, volume, true)
 }
 
-/// The last one.
 pub(super) fn terminator() -> Vec<u8> {
     let mut bytes = vec![0; SECTOR_LEN as usize];
     bytes[0] = TERMINATOR;
@@ -81,7 +78,7 @@ fn descriptor(kind: u8, options: &Options, volume: &Volume, is_wide: bool) -> Ve
     bytes
 }
 
-/// Text, filled up with spaces; for Joliet in UTF-16, of which a last odd byte is zero.
+/// Writes text padded with spaces; for Joliet in UTF-16, of which a last odd byte is zero.
 fn write_text(to: &mut [u8], text: &str, is_wide: bool) {
     if !is_wide {
         to.fill(b' ');
@@ -95,7 +92,6 @@ fn write_text(to: &mut [u8], text: &str, is_wide: bool) {
     }
 }
 
-/// A time as descriptors have it.
 fn digits(seconds: i64) -> [u8; 17] {
     let civil = Civil::of_seconds(super::losses::stored_seconds(Timestamp::from_seconds(seconds)));
     let Civil { year, month, day, hour, minute, second } = civil;
@@ -105,7 +101,6 @@ fn digits(seconds: i64) -> [u8; 17] {
     digits
 }
 
-/// The system area, which is for others.
 pub(super) fn system_area() -> Vec<u8> {
     vec![0; DESCRIPTORS_AT as usize]
 }

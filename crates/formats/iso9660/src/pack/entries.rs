@@ -1,4 +1,4 @@
-//! The entries of Rock Ridge and AAIP that a record has.
+//! Entries of Rock Ridge and AAIP for a record.
 
 use super::components;
 use super::losses::{have_room, held_xattrs, stored_seconds};
@@ -7,7 +7,6 @@ use crate::disk::*;
 use packfs_core::{Civil, DeviceNumber, Error, Node, NodeId, NodeKind, Result, Timestamp};
 use zerocopy::IntoBytes;
 
-/// Most bytes of a name in one entry.
 const NAME_PART_MAX: usize = u8::MAX as usize - 5;
 /// Entry in the root that announces Rock Ridge.
 const ROCK_RIDGE: [&[u8]; 3] = [
@@ -15,7 +14,7 @@ const ROCK_RIDGE: [&[u8]; 3] = [
     b"THE ROCK RIDGE INTERCHANGE PROTOCOL PROVIDES SUPPORT FOR POSIX FILE SYSTEM SEMANTICS",
     b"PLEASE CONTACT DISC PUBLISHER FOR SPECIFICATION SOURCE.  SEE PUBLISHER IDENTIFIER IN PRIMARY VOLUME DESCRIPTOR FOR CONTACT INFORMATION.",
 ];
-/// Namespaces of attributes, and the bytes that stand for them.
+/// Namespaces of attributes, and their codes.
 const NAMESPACES: [(&[u8], u8); 4] = [(b"system.", 2), (b"user.", 3), (b"trusted.", 5), (b"security.", 6)];
 
 fn entry(signature: [u8; 2], fields: &[u8]) -> Vec<u8> {
@@ -28,7 +27,6 @@ fn numbers(signature: [u8; 2], numbers: &[u32]) -> Vec<u8> {
     entry(signature, fields.as_bytes())
 }
 
-/// A time as records have it.
 pub(super) fn record_time(time: Timestamp) -> RecordTime {
     let civil = Civil::of_seconds(stored_seconds(time));
     RecordTime {
@@ -42,7 +40,7 @@ pub(super) fn record_time(time: Timestamp) -> RecordTime {
     }
 }
 
-/// Owner, permissions, links, number and time: what every record has.
+/// Returns entries of every record: owner, permissions, links, number, and time.
 fn common(node: &Node, id: NodeId) -> Vec<Vec<u8>> {
     let mode = u32::from(node.meta.mode) | node.kind.file_type().mode_bits();
     let owner = node.meta.owner;
@@ -53,7 +51,7 @@ fn common(node: &Node, id: NodeId) -> Vec<Vec<u8>> {
     ]
 }
 
-/// Those of a directory's record of itself or its parent.
+/// Returns entries of a directory's record of itself or its parent.
 pub(super) fn of_directory(store: &Store<'_>, id: NodeId, is_root_itself: bool) -> Result<Vec<Vec<u8>>> {
     let node = store.tree.node(id);
     let mut entries = common(node, id);
@@ -62,13 +60,13 @@ pub(super) fn of_directory(store: &Store<'_>, id: NodeId, is_root_itself: bool) 
         let lens = ROCK_RIDGE.map(|text| text.len() as u8);
         let announced = [&lens[..], &[1], &ROCK_RIDGE.concat()].concat();
         entries.push(entry(*b"ER", &announced));
-        // The root is in no other directory, where they would stand.
+        // The root has no record in another directory.
         entries.extend(attributes(store, id)?);
     }
     Ok(entries)
 }
 
-/// Those of a record that names a file or a directory.
+/// Returns entries of a record that names a file or a directory.
 pub(super) fn of_name(store: &Store<'_>, id: NodeId, name: &[u8], stored: &Stored) -> Result<Vec<Vec<u8>>> {
     let node = store.tree.node(id);
     let mut entries = common(node, id);
@@ -88,7 +86,8 @@ pub(super) fn of_name(store: &Store<'_>, id: NodeId, name: &[u8], stored: &Store
     Ok(entries)
 }
 
-/// Major and minor in a word each. Without a major number both in the low one, as Linux packs them.
+/// Encodes major and minor in a word each; without a major number both in the low one, as Linux
+/// packs them.
 fn device(number: DeviceNumber) -> Vec<u8> {
     match number.major {
         0 => numbers(*b"PN", &[0, number.encode()]),
@@ -96,9 +95,6 @@ fn device(number: DeviceNumber) -> Vec<u8> {
     }
 }
 
-/// Extended attributes.
-///
-/// Errors: `Failed` for more of them than there is room for.
 fn attributes(store: &Store<'_>, id: NodeId) -> Result<Vec<Vec<u8>>> {
     let xattrs = store.tree.xattrs(store.tree.node(id).xattrs);
     if held_xattrs(xattrs).next().is_none() {

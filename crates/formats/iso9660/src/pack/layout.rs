@@ -1,5 +1,5 @@
-//! Lays out everything around the data: descriptors, boot catalog, path tables and directories in
-//! front of it, padding after it.
+//! Layout of everything except data: descriptors, boot catalog, path tables, and directories before
+//! it, padding after it.
 
 use super::boot::{self, Wanted};
 use super::descriptors::{self, Volume};
@@ -11,25 +11,22 @@ use crate::disk::{DESCRIPTORS_AT, SECTOR_LEN};
 use packfs_core::{Error, NodeId, Result};
 use packfs_format::Section;
 
-/// Length of the shortest image that libarchive takes for one.
+/// Length of the shortest image that libarchive recognizes.
 const LEN_MIN: u64 = 24 * SECTOR_LEN;
 
-/// A tree of directories and its path tables, placed.
 struct PlacedTree {
     directories: Directories,
     tables_at: [u64; 2],
     table_len: u64,
 }
 
-/// The trees of an image.
 struct Trees {
     primary: PlacedTree,
     joliet: Option<PlacedTree>,
-    /// End of the last of them.
     end: u64,
 }
 
-/// An image whose data is placed.
+/// An image with placed data.
 pub(super) struct Image<'a> {
     pub store: Store<'a>,
     /// End of the descriptors.
@@ -37,8 +34,8 @@ pub(super) struct Image<'a> {
     pub data_end: u64,
 }
 
-/// Greatest length of everything between descriptors and data. Facts that are known only when the
-/// data is placed make records fewer and none longer.
+/// Upper bound of the length between descriptors and data. Facts that are known only when data is
+/// placed shorten records or remove some.
 ///
 /// Errors: as [`Directories::new`].
 pub(super) fn metadata_len(store: &Store<'_>, has_catalog: bool) -> Result<u64> {
@@ -46,7 +43,7 @@ pub(super) fn metadata_len(store: &Store<'_>, has_catalog: bool) -> Result<u64> 
     Ok(catalog_len + Trees::new(store, 0)?.end)
 }
 
-/// Hands out all sections; see the module.
+/// Writes all sections; see the module.
 pub(super) fn sections(
     image: Image<'_>,
     boot_images: &[Wanted],
@@ -82,8 +79,8 @@ pub(super) fn sections(
 }
 
 impl Trees {
-    /// Makes the trees that the options ask for, and places them from `end` on: all path tables,
-    /// then all directories.
+    /// Creates the required trees, and places them from `end` on: all path tables, then all
+    /// directories.
     fn new(store: &Store<'_>, mut end: u64) -> Result<Self> {
         let mut primary = PlacedTree::new(store, Flavour::RockRidge, &mut end)?;
         let joliet = store.options.joliet.map(|max| PlacedTree::new(store, Flavour::Joliet(max), &mut end));
@@ -97,7 +94,7 @@ impl Trees {
 }
 
 impl PlacedTree {
-    /// Makes a tree, and places its path tables from `end` on.
+    /// Creates a tree, and places its path tables from `end` on.
     fn new(store: &Store<'_>, flavour: Flavour, end: &mut u64) -> Result<Self> {
         let directories = Directories::new(store, flavour)?;
         let table_len = path_table::len(&directories.table());

@@ -1,5 +1,5 @@
-//! Losses: metadata of a tree that ISO 9660 with Rock Ridge and AAIP cannot hold, named before
-//! anything is written.
+//! Losses: metadata of a tree that ISO 9660 with Rock Ridge and AAIP cannot represent, reported
+//! before anything is written.
 
 use super::{FILE_LEN_MAX, components, file_len};
 use crate::options::Options;
@@ -7,11 +7,11 @@ use packfs_core::FileType;
 use packfs_core::{Loss, Losses, NodeId, NodeKind, Timestamp, Tree, Xattrs};
 use packfs_format::{Capabilities, Times, XattrLoss};
 
-/// Most bytes of names and values of one file: readers follow so many continuation areas, and Linux
-/// refuses files with more.
+/// Limit of names and values of one file: readers limit continuation areas, and Linux refuses files
+/// with more.
 const XATTRS_LEN_MAX: usize = 48 << 10;
 
-/// Metadata that images hold: years are a byte. Names in `isofs.` are the writers' own.
+/// Years are a byte. Names in `isofs.` are reserved for writers.
 pub(super) const CAPABILITIES: Capabilities = Capabilities {
     times: Times::Seconds {
         min: -2_208_988_800,
@@ -26,22 +26,22 @@ pub(super) const CAPABILITIES: Capabilities = Capabilities {
     ..Capabilities::ALL
 };
 
-/// The nearest time that images hold, in seconds since 1970.
+/// Returns the nearest time that images can store, in seconds since 1970.
 pub(super) fn stored_seconds(time: Timestamp) -> i64 {
     CAPABILITIES.held_time(FileType::File, time).map_or(0, |time| time.seconds)
 }
 
-/// The attributes of a set that are written.
+/// Returns the attributes of a set that are written.
 pub(super) fn held_xattrs(xattrs: &Xattrs) -> impl Iterator<Item = (&Vec<u8>, &Vec<u8>)> {
     xattrs.iter().filter(|(name, value)| CAPABILITIES.holds_xattr(name, value))
 }
 
-/// Returns true if the written attributes of a set fit.
+/// True if the written attributes of a set fit.
 pub(super) fn have_room(xattrs: &Xattrs) -> bool {
     held_xattrs(xattrs).map(|(name, value)| name.len() + value.len() + 16).sum::<usize>() <= XATTRS_LEN_MAX
 }
 
-/// Every kind of loss, with how many nodes it concerns.
+/// Returns every kind of loss with its number of nodes.
 pub(super) fn find(tree: &Tree, options: &Options) -> Vec<Loss> {
     let mut losses = Losses::new(tree);
     CAPABILITIES.find_losses(tree, &mut losses);
@@ -56,8 +56,10 @@ pub(super) fn find(tree: &Tree, options: &Options) -> Vec<Loss> {
     let what = format!("files of more than the {FILE_LEN_MAX} bytes that iso9660 holds");
     losses.fatal(&what, |id| file_len(&tree.node(id).kind) > FILE_LEN_MAX);
     if options.joliet.is_some() && options.codec.is_some() {
-        let what = "Windows and others that show the Joliet tree do not decode compressed files";
-        losses.tolerable(what, |id| id == NodeId::ROOT);
+        losses
+            .tolerable("Windows and others that show the Joliet tree do not decode compressed files", |id| {
+                id == NodeId::ROOT
+            });
     }
     losses.finish()
 }

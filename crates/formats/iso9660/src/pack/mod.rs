@@ -1,8 +1,7 @@
-//! The pack side: which file goes where ([`IsoPacker`]), and everything around the data
-//! ([`layout`]).
+//! Packing: position of each file ([`IsoPacker`]), and everything except data ([`layout`]).
 //!
-//! Descriptors, tables, directories and what belongs to files stand before the data, as other
-//! writers have it: libarchive reads an image from start to end.
+//! Descriptors, tables, directories, and records precede the data, as in other writers: libarchive
+//! reads an image from start to end.
 
 mod areas;
 mod boot;
@@ -26,14 +25,13 @@ use packfs_format::{
     Placed, Plan, Section,
 };
 
-/// Prepares to pack ISO 9660 images.
 pub(crate) fn packer(settings: &PackSettings) -> Result<Box<dyn PackFormat>> {
     Ok(Box::new(IsoPacker { options: Options::new(settings)?, codec_is_chosen: settings.codec.is_some() }))
 }
 
-/// Files from here on are too long for version 1 of zisofs.
+/// Length from which files are too long for version 1 of zisofs.
 const LONG: u64 = 1 << 32;
-/// Longest file: so many extents as readers follow.
+/// Longest file, by the number of extents that readers accept.
 const FILE_LEN_MAX: u64 = 16_384 * stored::EXTENT_LEN_MAX;
 
 struct IsoPacker {
@@ -43,7 +41,7 @@ struct IsoPacker {
 }
 
 impl IsoPacker {
-    /// The version of zisofs that a tree is stored in; `None`: files are stored uncompressed.
+    /// Returns the version of zisofs for a tree; `None` for uncompressed files.
     fn version(&self, tree: &Tree) -> Option<u8> {
         self.options.codec.as_ref()?;
         let has_long = || tree.nodes().any(|(_, node)| file_len(&node.kind) >= LONG);
@@ -55,7 +53,7 @@ impl IsoPacker {
         })
     }
 
-    /// The files that firmware loads.
+    /// Returns the files that firmware loads.
     fn boot_images(&self, tree: &Tree) -> Result<Vec<boot::Wanted>> {
         let options = &self.options;
         let mut wanted = Vec::new();
@@ -66,11 +64,11 @@ impl IsoPacker {
         Ok(wanted)
     }
 
-    /// Start of boot catalog, path tables and directories: after the descriptors.
+    /// Start of boot catalog, path tables, and directories: after the descriptors.
     fn metadata_start(&self) -> u64 {
         let options = &self.options;
         let has_boot = options.boot.is_some() || options.efi_boot.is_some();
-        // Those of the volume, and the last.
+        // Primary descriptor and terminator.
         let count = 2 + u64::from(has_boot) + u64::from(options.joliet.is_some());
         DESCRIPTORS_AT + count * SECTOR_LEN
     }
@@ -113,8 +111,12 @@ impl PackFormat for IsoPacker {
         self.options.codec_name.clone()
     }
 
+    fn set_made_at(&mut self, seconds: i64) {
+        self.options.made_at = seconds;
+    }
+
     fn driver(&self) -> Option<&'static str> {
-        // Of zisofs 2 Linux shows what is stored, still compressed.
+        // Linux shows files of zisofs 2 in compressed form.
         let is_version_2 = self.options.codec.is_some() && self.options.zisofs == Zisofs::Version2;
         crate::INFO.driver_name().filter(|_| !is_version_2)
     }
@@ -142,12 +144,13 @@ impl Layout<Blocks> for IsoPacker {
         let version = self.version(tree);
         let boot_images = self.boot_images(tree)?;
         let losses = losses::find(tree, &self.options);
-        // What has no place gets none: the engine stops, and says so.
+        // A tree that does not fit is not placed; the engine stops with its losses.
         let fits = !losses.iter().any(|loss| loss.fatal);
         let metadata_start = self.metadata_start();
-        let metadata_len = match fits {
-            true => layout::metadata_len(&self.store(tree, None, metadata_start), !boot_images.is_empty())?,
-            false => 0,
+        let metadata_len = if fits {
+            layout::metadata_len(&self.store(tree, None, metadata_start), !boot_images.is_empty())?
+        } else {
+            0
         };
         let files = tree.nodes().filter(|(_, node)| file_len(&node.kind) > 0).map(|(id, node)| {
             let is_long = version == Some(1) && file_len(&node.kind) >= LONG;

@@ -1,25 +1,24 @@
-//! Names that ISO 9660 and Joliet allow, one for each entry of a directory and no two the same.
+//! Valid ISO 9660 and Joliet names, unique within a directory.
 
 use packfs_core::{Entry, Tree};
 use std::collections::{HashMap, HashSet};
 
-/// Most characters of a file's name and extension together, and of a directory's name (ECMA-119
+/// Maximum length of a file's name and extension together, and of a directory's name (ECMA-119
 /// 7.5.1, 7.6.3).
 const FILE_NAME_MAX: usize = 30;
 const DIR_NAME_MAX: usize = 31;
-/// So many of them at most are the extension.
+/// Maximum length of the extension, within that.
 const EXTENSION_MAX: usize = 10;
 
-/// Names given so far in a directory.
+/// Names used in a directory.
 #[derive(Default)]
 struct Given<T> {
     names: HashSet<T>,
-    /// Last number tried to make a name unique, by the name it was cut to.
+    /// Last number tried to make a name unique, by truncated name.
     numbers: HashMap<T, u32>,
 }
 
 impl<T: Clone + Eq + std::hash::Hash> Given<T> {
-    /// Gives `name`, or else the first that `numbered` makes which was not given yet.
     fn give(&mut self, name: T, numbered: impl Fn(&T, &str) -> T) -> T {
         if self.names.insert(name.clone()) {
             return name;
@@ -35,7 +34,7 @@ impl<T: Clone + Eq + std::hash::Hash> Given<T> {
     }
 }
 
-/// Names of ISO 9660, level 3, for the entries of a directory, as records store them.
+/// Returns names of ISO 9660, level 3, for the entries of a directory, as stored in records.
 pub(super) fn iso<'a>(tree: &Tree, entries: impl Iterator<Item = Entry<'a>>) -> Vec<Vec<u8>> {
     let mut given = Given::default();
     let mut name = |entry: Entry<'_>| {
@@ -54,7 +53,6 @@ pub(super) fn iso<'a>(tree: &Tree, entries: impl Iterator<Item = Entry<'a>>) -> 
     entries.map(&mut name).collect()
 }
 
-/// A file's name and its extension.
 fn file_parts(name: &[u8]) -> (Vec<u8>, Vec<u8>) {
     let dot = name.iter().rposition(|&byte| byte == b'.').filter(|&dot| dot > 0);
     let (name, extension) = match dot {
@@ -65,13 +63,13 @@ fn file_parts(name: &[u8]) -> (Vec<u8>, Vec<u8>) {
     (allowed(name, FILE_NAME_MAX - extension.len()), extension)
 }
 
-/// Capital letters, digits and low lines, as many as are allowed.
+/// Keeps capital letters, digits, and underscores, up to `max`.
 fn allowed(name: &[u8], max: usize) -> Vec<u8> {
     let letter = |&byte: &u8| if byte.is_ascii_alphanumeric() { byte.to_ascii_uppercase() } else { b'_' };
     name.iter().take(max).map(letter).collect()
 }
 
-/// Names of Joliet of at most `max` units, as records store them; `None` for entries that are
+/// Returns Joliet names of at most `max` units, as stored in records; `None` for entries that are
 /// neither directories nor files.
 pub(super) fn joliet<'a>(
     tree: &Tree,
@@ -94,7 +92,7 @@ pub(super) fn joliet<'a>(
     entries.map(&mut name).collect()
 }
 
-/// Text without what Joliet does not allow, and without dots at its end, which readers drop.
+/// Removes characters that Joliet does not permit, and trailing dots, which readers drop.
 fn joliet_text(name: &[u8]) -> String {
     let text = String::from_utf8_lossy(name);
     let kept = text.trim_end_matches('.').len();
@@ -107,8 +105,7 @@ fn joliet_text(name: &[u8]) -> String {
     text.char_indices().map(letter).collect()
 }
 
-/// The beginning of a text, of at most so many units of UTF-16; dots that come to stand at its end
-/// become low lines.
+/// Truncates a text to `max` units of UTF-16; dots at the new end become underscores.
 fn cut(text: &str, max: usize) -> String {
     let mut units = 0;
     let kept = text.chars().take_while(|c| {

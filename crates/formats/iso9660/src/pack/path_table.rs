@@ -1,18 +1,16 @@
-//! Path tables: all directories in a row, in both byte orders (ECMA-119 9.4).
+//! Path tables: a list of all directories, in both byte orders (ECMA-119 9.4).
 
 use crate::disk::PathRow;
 use zerocopy::IntoBytes;
 
-/// A directory in a path table.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Row<'a> {
     pub name: &'a [u8],
     pub block: u32,
-    /// Number of the directory it lies in, from 1.
+    /// Row number of the parent directory, starting at 1.
     pub parent: u16,
 }
 
-/// A path table.
 pub(super) fn table(rows: &[Row<'_>], is_big: bool) -> Vec<u8> {
     let mut table = Vec::new();
     for row in rows {
@@ -31,7 +29,6 @@ pub(super) fn table(rows: &[Row<'_>], is_big: bool) -> Vec<u8> {
     table
 }
 
-/// Length of a table in bytes.
 pub(super) fn len(rows: &[Row<'_>]) -> u64 {
     rows.iter().map(|row| (size_of::<PathRow>() + row.name.len()).next_multiple_of(2) as u64).sum()
 }

@@ -1,4 +1,4 @@
-//! Directory records, and the sectors that they fill.
+//! Directory records, and the sectors that contain them.
 
 use crate::disk::*;
 use zerocopy::IntoBytes;
@@ -7,11 +7,11 @@ use zerocopy::IntoBytes;
 const RECORD_LEN_MAX: usize = 254;
 const SECTOR: usize = SECTOR_LEN as usize;
 
-/// A record, but for its system use area.
+/// A record without its system use area.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Head<'a> {
     pub name: &'a [u8],
-    /// First sector and length in bytes.
+    /// First sector, and length in bytes.
     pub extent: (u32, u32),
     pub time: RecordTime,
     pub flags: u8,
@@ -22,12 +22,11 @@ impl Head<'_> {
         (size_of::<RecordHead>() + self.name.len()).next_multiple_of(2)
     }
 
-    /// Returns the number of bytes left for system use entries.
+    /// Number of bytes left for system use entries.
     pub(super) fn room(&self) -> usize {
         RECORD_LEN_MAX - self.len()
     }
 
-    /// The record.
     pub(super) fn with(&self, system_use: &[u8]) -> Vec<u8> {
         let len = (self.len() + system_use.len()).next_multiple_of(2);
         let head = RecordHead {
@@ -49,20 +48,18 @@ impl Head<'_> {
         record
     }
 
-    /// Returns the offset of its system use area.
     pub(super) fn system_use_at(&self) -> usize {
         self.len()
     }
 }
 
-/// The bytes of a directory: none of its records crosses the end of a sector.
+/// The bytes of a directory: records do not cross the end of a sector.
 #[derive(Default)]
 pub(super) struct Records {
     pub bytes: Vec<u8>,
 }
 
 impl Records {
-    /// Adds a record. Returns where it starts.
     pub(super) fn add(&mut self, record: &[u8]) -> usize {
         let left = SECTOR - self.bytes.len() % SECTOR;
         if left < record.len() {
@@ -73,17 +70,15 @@ impl Records {
         at
     }
 
-    /// Fills the last sector.
     pub(super) fn finish(&mut self) {
         self.bytes.resize(self.bytes.len().next_multiple_of(SECTOR), 0);
     }
 }
 
-/// Gives a number in both byte orders at `at` another value.
+/// Replaces a number in both byte orders at `at`.
 pub(super) fn set(bytes: &mut [u8], at: usize, value: u32) {
     bytes[at..at + size_of::<Both32>()].copy_from_slice(Both32::new(value).as_bytes());
 }
 
-/// Offset of the extent in a record.
 pub(super) const EXTENT_AT: usize = 2;
 pub(super) const LEN_AT: usize = 10;

@@ -7,14 +7,13 @@ use packfs_format::{BlockForm, Blocks, FilePlace, Lead, Placed, Section};
 use std::collections::HashSet;
 use zerocopy::IntoBytes;
 
-/// Most bytes in one extent of a file: what whole sectors hold of what a record can say.
+/// Maximum length of one extent of a file: whole sectors within the field of a record.
 pub(super) const EXTENT_LEN_MAX: u64 = (1 << 32) - SECTOR_LEN;
 
-/// Length of the entry that marks a compressed file.
 const MARK_LEN: u8 = 16;
 
-/// The room for header and block pointers before the blocks of a compressed file: a pointer
-/// for each block, and one more.
+/// Returns the space for header and block pointers before the blocks of a compressed file: a
+/// pointer for each block, and one more.
 pub(super) fn lead(version: u8) -> Lead {
     match version {
         1 => Lead { fixed_len: (size_of::<ZisofsHeader1>() + 4) as u32, per_block_len: 4 },
@@ -22,11 +21,11 @@ pub(super) fn lead(version: u8) -> Lead {
     }
 }
 
-/// The data of a tree, placed or to be.
+/// The data of a tree, placed or not.
 pub(super) struct Store<'a> {
     pub tree: &'a Tree,
-    /// `None` while room is reserved for what stands before the data: everything is taken to
-    /// be as long as it can be then.
+    /// `None` while space is reserved for the metadata before the data: everything then has its
+    /// maximum length.
     pub placed: Option<&'a Placed<Blocks>>,
     /// Start of data, after everything else.
     pub data_start: u64,
@@ -36,20 +35,19 @@ pub(super) struct Store<'a> {
     pub options: &'a Options,
 }
 
-/// Stored data of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Stored {
-    /// In bytes from the start of the image, a multiple of the sector.
+    /// Offset in the image, a multiple of the sector.
     pub start: u64,
     pub len: u64,
-    /// Length of what it decodes to, if it is compressed.
+    /// Decoded length, if it is compressed.
     pub decoded_len: Option<u64>,
 }
 
 impl Store<'_> {
     /// Returns the stored data of a node; empty unless it is a file.
     pub(super) fn stored(&self, id: NodeId) -> Stored {
-        // Of what is empty, a place after the areas that its record goes on in, or libarchive
+        // Empty files need an offset after the continuation areas of their records, or libarchive
         // refuses those.
         let nothing = Stored { start: self.data_start, len: 0, decoded_len: None };
         let NodeKind::File { len, .. } = self.tree.node(id).kind else { return nothing };
@@ -69,21 +67,21 @@ impl Store<'_> {
         }
     }
 
-    /// More than is stored of a file in any case.
+    /// Returns an upper bound of a file's stored length.
     fn longest(&self, len: u64) -> u64 {
-        // Deflate makes of noise not one part in a thousand more.
+        // Deflate expands noise by less than one part in a thousand.
         let lead = self.lead.map(|lead| lead.len(len.div_ceil(self.options.block_len.into())) + len / 512);
         len + lead.unwrap_or(0)
     }
 
-    /// Length of a compressed file with what stands before its blocks.
+    /// Length of a compressed file including its header.
     fn encoded_len(&self, placed: &Placed<Blocks>, place: &FilePlace<Blocks>) -> Option<u64> {
         let lead = self.lead.filter(|_| place.form == BlockForm::Blocks && place.count > 0)?;
         let blocks = placed.blocks_of(place).iter().map(|block| u64::from(block.stored_len));
         Some(lead.len(place.count.into()) + blocks.sum::<u64>())
     }
 
-    /// Hands out the headers and block pointers of all compressed files.
+    /// Writes the headers and block pointers of all compressed files.
     pub(super) fn leads(&self, put: &mut dyn FnMut(Section) -> Result<()>) -> Result<()> {
         let (Some(lead), Some(version), Some(placed)) = (self.lead, self.version, self.placed) else {
             return Ok(());
@@ -150,9 +148,9 @@ impl Store<'_> {
         self.options.block_len.trailing_zeros() as u8
     }
 
-    /// The entry that marks a compressed file in its record (ZF). Where files may be compressed,
-    /// one that is not has padding (PD) in its place: what stands before the data is laid out
-    /// before it is known which they are.
+    /// Returns the entry that marks a compressed file in its record (ZF). If files may be
+    /// compressed, an uncompressed one gets padding (PD) instead, because the metadata before the
+    /// data is laid out before compression.
     pub(super) fn mark(&self, id: NodeId, stored: &Stored) -> Option<Vec<u8>> {
         let version = self.version.filter(|_| super::file_len(&self.tree.node(id).kind) > 0)?;
         let Some(decoded_len) = stored.decoded_len else {
@@ -176,7 +174,7 @@ fn header_words(version: u8) -> u8 {
 }
 
 impl Stored {
-    /// The extents that records list: first sector and length in bytes.
+    /// Returns the extents for records: first sector, and length in bytes.
     pub(super) fn extents(&self) -> impl Iterator<Item = Result<(u32, u32)>> {
         let (start, len) = (self.start, self.len);
         let count = len.div_ceil(EXTENT_LEN_MAX).max(1);
@@ -188,9 +186,9 @@ impl Stored {
     }
 }
 
-/// The number of the sector that starts at an offset.
+/// Returns the number of the sector that starts at an offset.
 ///
-/// Errors: `Failed` where there is none.
+/// Errors: `Failed` if it does not fit.
 pub(super) fn sector(at: u64) -> Result<u32> {
     u32::try_from(at / SECTOR_LEN)
         .map_err(|_| Error::failed("this tree is more than iso9660 can hold: 8 TiB are"))

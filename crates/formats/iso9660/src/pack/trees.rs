@@ -1,9 +1,8 @@
-//! A tree of directories as one of the volume descriptors leads to it: with Rock Ridge, or with the
-//! names of Joliet.
+//! The directory tree of a volume descriptor: with Rock Ridge, or with Joliet names.
 //!
-//! Directories are made one by one, in the order of path tables, before it is known where they will
-//! lie; what they say of each other's places is filled in then. Deep directories stay where they
-//! are: every reader of today follows them.
+//! Directories are created one by one, in the order of path tables, before they are placed; their
+//! references to each other are completed then. Deep directories are not relocated: all current
+//! readers accept them.
 
 use super::areas::Areas;
 use super::entries;
@@ -16,48 +15,41 @@ use packfs_core::{Error, NodeId, NodeKind, Result};
 use packfs_format::Section;
 use std::collections::VecDeque;
 
-/// Most directories: rows of a path table are numbered with 16 bits.
+/// Limit of directories: rows of a path table have 16-bit numbers.
 const DIRECTORIES_MAX: usize = 65_535;
 
-/// Whose names records have.
+/// Kind of names in records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Flavour {
     RockRidge,
-    /// With names of so many units at the most.
+    /// With names of at most this many units.
     Joliet(usize),
 }
 
-/// A directory of the tree.
 struct Directory {
     node: NodeId,
-    /// Index of the directory it lies in; the root lies in itself.
+    /// Index of the parent; the root is its own.
     parent: usize,
-    /// Its name as records store it.
     name: Vec<u8>,
     records: Records,
     areas: Areas,
-    /// Records that lead to directories: where they start, and which.
+    /// Records that refer to directories: offset, and index of the directory.
     links: Vec<(usize, usize)>,
     /// Offsets of the blocks of CE entries in the records.
     blocks_at: Vec<usize>,
-    /// Its start, in bytes from the start of the image.
     at: u64,
 }
 
 /// All directories of a tree, in the order of path tables.
 pub(super) struct Directories {
-    /// The root is the first.
     rows: Vec<Directory>,
 }
 
 impl Directories {
-    /// Makes them.
-    ///
-    /// Errors: `Failed` for more directories than can be numbered, and data beyond what sectors can
-    /// be numbered.
+    /// Errors: `Failed` for more directories or data than numbers permit.
     pub(super) fn new(store: &Store<'_>, flavour: Flavour) -> Result<Self> {
         let mut rows = vec![Directory::new(NodeId::ROOT, 0, vec![0])];
-        // Breadth first, names in order: so are path tables ordered.
+        // Path tables are ordered breadth first, by name.
         let mut open = VecDeque::from([0]);
         while let Some(index) = open.pop_front() {
             let mut directory =
@@ -86,7 +78,7 @@ impl Directories {
         Ok(Directories { rows })
     }
 
-    /// Gives all their places, from `at` on. Returns where the last of them ends.
+    /// Places all directories from `at` on, and returns the end.
     pub(super) fn place(&mut self, mut at: u64) -> Result<u64> {
         for row in &mut self.rows {
             row.at = at;
@@ -119,7 +111,6 @@ impl Directories {
         Ok((sector(root.at)?, root.len()?))
     }
 
-    /// The rows of its path table.
     pub(super) fn table(&self) -> Vec<Row<'_>> {
         let rows = self.rows.iter().map(|directory| Row {
             name: &directory.name,
@@ -129,7 +120,7 @@ impl Directories {
         rows.collect()
     }
 
-    /// Hands out all directories, each with the areas in which its records go on.
+    /// Writes all directories, each with its continuation areas.
     pub(super) fn put(self, put: &mut dyn FnMut(Section) -> Result<()>) -> Result<()> {
         for row in self.rows {
             let areas_len = row.areas.len() as usize;
@@ -143,7 +134,7 @@ impl Directories {
     }
 }
 
-/// The entries of a directory in the order of their stored names: those, the nodes, and the true
+/// Returns the entries of a directory in the order of their stored names, with nodes and true
 /// names.
 fn children<'a>(store: &Store<'a>, flavour: Flavour, directory: NodeId) -> Vec<(Vec<u8>, NodeId, &'a [u8])> {
     let tree = store.tree;
@@ -159,8 +150,8 @@ fn children<'a>(store: &Store<'a>, flavour: Flavour, directory: NodeId) -> Vec<(
     children
 }
 
-/// Returns the sort key of a name: the name, filled up with spaces, then the extension (ECMA-119
-/// 9.3); Joliet names unchanged.
+/// Returns the sort key of a name: the name padded with spaces, then the extension (ECMA-119 9.3);
+/// Joliet names unchanged.
 fn sort_key(flavour: Flavour, name: &[u8]) -> (Vec<u8>, Vec<u8>) {
     let dot = name.iter().position(|&byte| byte == b'.').filter(|_| flavour == Flavour::RockRidge);
     match dot {
@@ -196,7 +187,7 @@ impl Directory {
         parent: Option<NodeId>,
     ) -> Result<()> {
         let is_root = self.node == NodeId::ROOT;
-        // The root lies in itself, and has been taken out of its place.
+        // The root is its own parent, and was taken out of the list.
         let parent_node = if is_root { self.node } else { parent.unwrap_or(NodeId::ROOT) };
         for (name, node, target) in [(NAME_SELF, self.node, index), (NAME_PARENT, parent_node, self.parent)] {
             let time = entries::record_time(store.tree.node(node).meta.mtime);

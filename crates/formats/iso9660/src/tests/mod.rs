@@ -10,7 +10,7 @@ mod refuses;
 
 use crate::disk::*;
 use crate::volume::Iso9660Volume;
-use packfs_format::{InodeId, Volume};
+use packfs_format::{Directories, InodeId, Volume};
 use packfs_testkit::LabelledImage;
 use zerocopy::{FromZeros, IntoBytes};
 
@@ -102,13 +102,14 @@ fn name(name: &[u8]) -> Vec<u8> {
     entry(b"NM", &[&[0], name].concat())
 }
 
-/// A path table of the root and so many directories in it.
+/// A path table of the root and this many directories in it.
 fn path_table(extents: &[u32], is_big: bool) -> Vec<u8> {
     let mut table = Vec::new();
     for (number, &extent) in extents.iter().enumerate() {
-        let (extent, parent) = match is_big {
-            true => (extent.to_be_bytes(), 1_u16.to_be_bytes()),
-            false => (extent.to_le_bytes(), 1_u16.to_le_bytes()),
+        let (extent, parent) = if is_big {
+            (extent.to_be_bytes(), 1_u16.to_be_bytes())
+        } else {
+            (extent.to_le_bytes(), 1_u16.to_le_bytes())
         };
         let name = if number == 0 { [0, 0] } else { *b"D\0" };
         table.extend_from_slice(&[&[1, 0][..], &extent, &parent, &name].concat());

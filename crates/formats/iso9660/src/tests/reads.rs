@@ -4,7 +4,7 @@ use super::*;
 use packfs_codec::Algorithm;
 use packfs_codec::{BlockRef, DecodedLen};
 use packfs_core::{DeviceNumber, FileType, Owner, Timestamp, Xattrs};
-use packfs_format::{DirCursor, Extent, ExtentFrom, FactValue, InodeKind, Severity};
+use packfs_format::{DirCursor, Directories, Extent, ExtentFrom, FactValue, InodeKind, Severity, Space};
 use std::ops::ControlFlow;
 
 fn extents(volume: &Iso9660Volume, name: &str, range: std::ops::Range<u64>) -> Vec<(u64, u64, ExtentFrom)> {
@@ -159,7 +159,7 @@ fn reads_attributes_from_a_continuation_area() {
     let volume = made().open().unwrap();
     let plain = find(&volume, "plain");
     assert!(!volume.inode(find(&volume, "packed")).unwrap().has_xattrs);
-    // The record that was met first stands for both names, and it has none.
+    // The record that was met first is used for both names, and has no attributes.
     let volume = made().patch("again susp", 12, &both(&[1])).open().unwrap();
     let plain = if volume.inode(plain).unwrap().has_xattrs { plain } else { find(&volume, "plain") };
     let wanted = Xattrs::from([(b"user.x".to_vec(), b"value".to_vec())]);

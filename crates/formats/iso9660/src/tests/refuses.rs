@@ -3,7 +3,7 @@
 
 use super::{Made, both, made};
 use packfs_core::ErrorKind;
-use packfs_format::Volume;
+use packfs_format::Space;
 use packfs_testkit::assert_refused;
 
 /// Reads an image that has to be refused with an error that says `expected`.

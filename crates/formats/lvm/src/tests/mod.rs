@@ -5,8 +5,8 @@ use crate::disk::*;
 use crate::label::checksum;
 use crate::volume::LvmVolume;
 use packfs_core::{ErrorKind, Image, MemoryImage, Result};
-use packfs_format::{Extent, ExtentFrom, InodeId, Volume};
-use packfs_testkit::{assert_refused, read_all};
+use packfs_format::{Check, Directories, Health, InodeId, Inside, Space, Volume};
+use packfs_testkit::{assert_refused, read_all, read_range};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use zerocopy::{FromZeros, IntoBytes};
@@ -41,7 +41,7 @@ contents = "Text Format Volume Group"
 version = 1
 "#;
 
-/// A physical volume with this text, which starts so many bytes before the end of its area.
+/// A physical volume with this text, which starts this many bytes before the end of its area.
 fn made(uuid: &str, text: &str, before_end: usize) -> Vec<u8> {
     let mut bytes = vec![0; 8192 + 8 * 512];
     let label =
@@ -89,16 +89,8 @@ fn open(bytes: Vec<u8>) -> Result<LvmVolume> {
 }
 
 fn read(volume: &LvmVolume, image: &dyn Image, name: &str) -> Result<Vec<u8>> {
-    let id = volume.lookup(InodeId(0), name.as_bytes()).unwrap().unwrap();
-    let mut bytes = Vec::new();
-    volume.extents(id, 0..u64::MAX, &mut |extent: Extent| {
-        let ExtentFrom::Stored(at) = extent.from else { panic!("{extent:?}") };
-        let mut part = vec![0; extent.len as usize];
-        image.read_exact_at(at, &mut part).unwrap();
-        bytes.extend(part);
-        ControlFlow::Continue(())
-    })?;
-    Ok(bytes)
+    let file = volume.lookup(InodeId(0), name.as_bytes()).unwrap().unwrap();
+    read_range(volume, image, file, 0..u64::MAX)
 }
 
 fn rows(sectors: &[u8]) -> Vec<u8> {
@@ -256,7 +248,7 @@ fn the_newest_sound_text_counts() {
         assert!(read(&volume, &*data, "root").unwrap() == rows(wanted));
         assert!(volume.warnings()[0].contains("sequence number"), "{:?}", volume.warnings());
     }
-    // A text of its own is not needed, and a group of the same name is another.
+    // A separate text is not needed, and a group of the same name is another.
     let mut damaged = made(UUID, TEXT, 3500);
     damaged[AREA + AREA_LEN - 3500] ^= 1;
     let volume = LvmVolume::open(image(damaged), vec![image(second(TEXT))]).unwrap();

@@ -1,5 +1,5 @@
-//! Checks the table: both copies of a GPT, the chain of logical partitions, and where partitions
-//! lie.
+//! Checks the table: both copies of a GPT, the chain of logical partitions, and positions of
+//! partitions.
 
 use crate::corruption::Corruption;
 use crate::gpt;
@@ -10,13 +10,12 @@ use packfs_format::Finding;
 use packfs_format::check::Report;
 
 impl PartitionsVolume {
-    /// See [`packfs_format::Volume::check`].
     pub(crate) fn check_all(&self, found: &mut dyn FnMut(Finding)) -> Result<()> {
         self.table_faults().into_iter().for_each(&mut *found);
         self.check_second_copy(&mut Report::new("partition table", found))
     }
 
-    /// See [`packfs_format::Volume::known_faults`].
+    /// See [`packfs_format::Inside::known_faults`].
     pub(crate) fn table_faults(&self) -> Vec<Finding> {
         let mut findings = Vec::new();
         let mut add = |finding| findings.push(finding);
@@ -28,15 +27,15 @@ impl PartitionsVolume {
             report.warn("table", "the first copy is damaged, so the second is used");
         }
         if self.table.ignores_gpt {
-            let what = "the MBR is read; a GPT is there, too, but the MBR has no entry of type 0xee for it";
-            report.warn("table", format_args!("{what}; --partition-table gpt reads it"));
+            let text = "the MBR is read; a GPT is there, too, but the MBR has no entry of type 0xee for it; \
+                        --partition-table gpt reads it";
+            report.warn("table", text);
         }
         self.check_places(&mut report);
         findings
     }
 
-    /// Checks the second copy, which readers of a sound first copy do not look at until they need
-    /// it.
+    /// Checks the second copy, which readers ignore while the first is valid.
     fn check_second_copy(&self, report: &mut Report<'_>) -> Result<()> {
         let TableKind::Gpt { alternate_lba, is_backup: false, .. } = self.table.kind else { return Ok(()) };
         let sector_len = self.table.sector_len;

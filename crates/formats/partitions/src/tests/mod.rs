@@ -8,12 +8,12 @@ use crate::Partitions;
 use crate::disk::*;
 use crate::volume::PartitionsVolume;
 use packfs_core::Result;
-use packfs_format::{Finding, Format, InodeId, PartitionTable, Volume};
+use packfs_format::{Check, Finding, Format, InodeId, PartitionTable, Volume};
 use packfs_testkit::{BytesImage, read_all};
 use std::sync::Arc;
 use zerocopy::{FromZeros, IntoBytes};
 
-/// A disk of so many sectors, in memory.
+/// A disk of this many sectors, in memory.
 #[derive(Clone)]
 struct Disk {
     bytes: Vec<u8>,
@@ -83,7 +83,7 @@ impl Disk {
         PartitionsVolume::open(Arc::new(BytesImage(self.bytes.clone())), wanted)
     }
 
-    fn read_all(&self) -> Result<()> {
+    fn read_all(&self) -> Result<usize> {
         read_all(&self.open()?, 10)
     }
 

@@ -2,7 +2,7 @@
 
 use super::*;
 use packfs_core::ErrorKind;
-use packfs_format::{Extent, ExtentFrom, FactValue, InodeKind, Severity};
+use packfs_format::{Directories, Extent, ExtentFrom, FactValue, InodeKind, Inside, Severity, Space};
 use packfs_testkit::{assert_found, assert_refused};
 use std::ops::ControlFlow;
 
@@ -79,7 +79,7 @@ fn every_byte_has_an_owner() {
 
 #[test]
 fn the_second_copy_serves_where_the_first_is_damaged() {
-    // In its signature, its header, its rows, its place.
+    // In its signature, its header, its rows, its position.
     for at in [512, 512 + 56, 1024 + 40, 512 + 24] {
         let disk = gpt().patch(at, b"?");
         assert!(disk.probe(), "{at}");
@@ -108,7 +108,7 @@ fn only_check_reports_a_damaged_second_copy() {
 #[test]
 fn a_gpt_counts_only_if_the_mbr_keeps_a_place_for_it() {
     let (mbr, both) = (Some(PartitionTable::Mbr), Some(PartitionTable::Gpt));
-    // An old GPT below a newer MBR; an entry of its type elsewhere is none.
+    // An old GPT below a newer MBR; an entry of its type elsewhere does not count.
     for other in [(0, 0, 0), (0xee, 2, 10)] {
         let mut disk = gpt();
         disk.record(0, &[(0x83, 20, 31), other]);
@@ -147,7 +147,7 @@ fn an_odd_entry_is_named_and_leaves_the_others() {
         ((0x83, 99, 5), true, "partition 2: ends at 0xd000, but the disk at 0xc800"),
         ((0x83, 5000, 5), true, "partition 2: ends at"),
         ((0x83, 8, 20), true, "partition 2: shares sectors with partition 1"),
-        ((0x05, 5000, 5), false, "no boot record is there"),
+        ((0x05, 5000, 5), false, "it has no signature"),
         ((0x05, 0, 5), false, "partition 2: starts with sector 0"),
     ] {
         let mut disk = Disk::empty(100);

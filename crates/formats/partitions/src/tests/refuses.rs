@@ -2,7 +2,7 @@
 
 use super::*;
 use packfs_core::ErrorKind;
-use packfs_format::Severity;
+use packfs_format::{Check, Severity, Space};
 use packfs_testkit::assert_found;
 
 #[track_caller]
@@ -19,7 +19,7 @@ fn boot_sectors_of_file_systems_are_no_tables() {
     for start in [fat, ntfs, exfat] {
         assert!(!mbr().patch(0, &start).probe(), "{start:?}");
     }
-    // The beginning of GRUB, with a place for such a block that it does not fill.
+    // The beginning of GRUB, with space for such a block, left empty.
     assert!(mbr().patch(0, &[0xeb, 0x63, 0x90]).probe());
 }
 
@@ -71,7 +71,7 @@ fn chains_of_any_content_end() {
     found(&again(0), "the chain returns here");
     found(&again(80), "extended boot record at 0xc800: 0x2800 up to 0xc800 allowed");
     found(&again(u32::MAX), "up to 0xc800 allowed");
-    found(&again(50), "no boot record is there");
+    found(&again(50), "it has no signature");
     for disk in [again(40), again(0), again(80), again(50)] {
         assert_eq!(disk.partitions().len(), 4);
         disk.read_all().unwrap();

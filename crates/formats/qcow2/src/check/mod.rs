@@ -1,5 +1,5 @@
 //! Checks every table of an image, of its current state and of all snapshots. Clusters are not
-//! decoded here.
+//! decoded.
 
 mod refcounts;
 
@@ -8,16 +8,14 @@ use crate::disk::{CORRUPT, DIRTY};
 use crate::layers::cut_text;
 use crate::open::{L1, REFCOUNTS_MAX};
 use crate::snapshots::{self, Snapshot};
-use crate::space::Budget;
 use crate::tables::Place;
 use crate::volume::QcowVolume;
 use packfs_core::{Result, len_of};
-use packfs_format::Finding;
 use packfs_format::check::{Report, check_unused};
+use packfs_format::{Budget, Finding};
 use std::collections::HashSet;
 
 impl QcowVolume {
-    /// See [`packfs_format::Volume::check`].
     pub(crate) fn check_all(&self, found: &mut dyn FnMut(Finding)) -> Result<()> {
         let mut report = Report::new("qcow2", found);
         let geometry = &self.top.geometry;
@@ -38,14 +36,14 @@ impl QcowVolume {
         match report.refused("snapshots", snapshots::read(&*self.image, geometry))? {
             None => is_sound = false,
             Some((snapshots, _)) => {
-                let mut budget = Budget::new(geometry);
+                let mut budget = Budget::new(geometry.image_len);
                 for snapshot in snapshots {
                     is_sound &= self.check_snapshot(&snapshot, &mut budget, &mut seen, &mut report)?;
                 }
             }
         }
-        // Those of an image that was not closed are counted anew when it is opened. Parts of a
-        // cluster with subclusters would count as uses.
+        // Counts of an image that was not closed are recomputed when it is opened. Subclusters
+        // would count as separate uses.
         if is_sound && geometry.incompatible & DIRTY == 0 && !geometry.is_extended() {
             self.check_refcounts(&mut report)?;
         }
@@ -67,15 +65,15 @@ impl QcowVolume {
         if report.refused(&place, placed.map_err(Into::into))?.is_none() {
             return Ok(false);
         }
-        if !budget.has_room_for(l1) {
-            report.error(place, "its L1 table lies over those of other snapshots");
+        if !budget.take(len_of(&l1.range())) {
+            report.error(place, "its L1 table overlaps those of other snapshots");
             return Ok(false);
         }
         self.check_state(l1, seen, report)
     }
 
-    /// Checks the tables of one state; returns true if all of them can be read. Tables that were
-    /// `seen` are those of another state.
+    /// Checks the tables of one state; returns true if all of them are readable. Tables in `seen`
+    /// belong to another state.
     fn check_state(&self, l1: &L1, seen: &mut HashSet<u64>, report: &mut Report<'_>) -> Result<bool> {
         let tables = &self.top.tables;
         let mut is_sound = true;
@@ -98,7 +96,6 @@ impl QcowVolume {
         Ok(is_sound)
     }
 
-    /// Checks the clusters of one L2 table.
     fn check_table(&self, l1: &L1, index: u64, report: &mut Report<'_>) -> Result<bool> {
         let mut is_sound = true;
         self.top.tables.each_of_table(l1, index, &mut |part, place| {

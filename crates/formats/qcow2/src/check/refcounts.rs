@@ -1,18 +1,17 @@
-//! Reference counts: a cluster that is used more often than it is counted is one that a writer
-//! would overwrite. Clusters that are counted but not used are left to `qemu-img check`.
+//! Reference counts: a writer would overwrite a cluster with more uses than its count. Counted
+//! clusters without a use are left to `qemu-img check`.
 
 use crate::volume::QcowVolume;
 use packfs_core::{Result, range_at, usize_of};
 use packfs_format::check::{Report, Tally};
 
-/// A block of reference counts: its number, and its bytes if it is there.
+/// A block of reference counts: its number, and its bytes if it exists.
 type Block = (u64, Option<Vec<u8>>);
 
 impl QcowVolume {
-    /// Compares the uses of clusters with their counts.
     pub(super) fn check_refcounts(&self, report: &mut Report<'_>) -> Result<()> {
         let cluster_bits = self.top.geometry.cluster_bits;
-        // Each use adds one from its first cluster on, and takes it away after its last.
+        // Each use adds one from its first cluster on, and subtracts it after its last.
         let mut changes: Vec<(u64, bool)> = Vec::new();
         let end = self.top.geometry.image_len;
         self.each_claim(&mut |range, _| {
@@ -23,7 +22,9 @@ impl QcowVolume {
             }
         })?;
         changes.sort_unstable();
-        let (mut uses, mut block, mut wrong) = (0_u64, (u64::MAX, None), Tally::default());
+        let mut uses = 0_u64;
+        let mut block = (u64::MAX, None);
+        let mut wrong = Tally::default();
         for pair in changes.windows(2) {
             let &[(cluster, is_more), (next, _)] = pair else { continue };
             uses = if is_more { uses.saturating_add(1) } else { uses.saturating_sub(1) };
@@ -35,13 +36,10 @@ impl QcowVolume {
                 }
             }
         }
-        if let Some(text) = wrong.one_line("clusters used more often than they are counted") {
-            report.error("reference counts", text);
-        }
+        wrong.error(report, "reference counts", "clusters used more often than they are counted");
         Ok(())
     }
 
-    /// Returns the count of a cluster.
     fn refcount(&self, cluster: u64, block: &mut Block) -> Result<u64> {
         let geometry = &self.top.geometry;
         let (cluster_len, order) = (geometry.cluster_len(), geometry.refcount_order);
@@ -61,7 +59,7 @@ impl QcowVolume {
         Ok(word.iter().fold(0, |count, byte| count << 8 | u64::from(*byte)))
     }
 
-    /// Reads a block of counts; `None` if there is none.
+    /// `None` if the block does not exist.
     fn refcount_block(&self, number: u64) -> Result<Option<Vec<u8>>> {
         let geometry = &self.top.geometry;
         let row = range_at(geometry.refcounts.start.saturating_add(number.saturating_mul(8)), 8);

@@ -5,11 +5,11 @@ mod refuses;
 
 use crate::disk::*;
 use crate::volume::QcowVolume;
-use packfs_codec::{Algorithm, CodecSpec, Decoders, DictLens, encoder};
+use packfs_codec::{Algorithm, CodecSpec, DictLens, encoder};
 use packfs_core::{Image, MemoryImage, Result};
 use packfs_format::{Extent, ExtentFrom, InodeId, InodeKind, Opening, Volume};
-use packfs_testkit::{BytesImage, LabelledImage, Random, read_all};
-use std::ops::{ControlFlow, Range};
+use packfs_testkit::{BytesImage, LabelledImage, Random, read_all, read_range};
+use std::ops::ControlFlow;
 use std::sync::Arc;
 use zerocopy::{FromZeros, IntoBytes};
 
@@ -130,34 +130,6 @@ fn backed(made: Made, format: Option<&str>) -> Made {
     }
 }
 
-/// Decodes a part of the disk.
-fn disk(volume: &QcowVolume, image: &dyn Image, range: Range<u64>) -> Result<Vec<u8>> {
-    let joined = volume.data_image();
-    let image = joined.as_deref().unwrap_or(image);
-    let mut disk = Vec::new();
-    let mut decoders = Decoders::new();
-    let start = range.start;
-    volume.extents(DISK, range, &mut |extent: Extent| {
-        assert_eq!(extent.offset, start + disk.len() as u64, "extents leave no gap");
-        let mut bytes = vec![0; extent.len as usize];
-        match extent.from {
-            ExtentFrom::Hole => {}
-            ExtentFrom::Stored(at) => image.read_exact_at(at, &mut bytes).unwrap(),
-            ExtentFrom::Block { block, start } => {
-                let mut stored = vec![0; block.stored_len as usize];
-                image.read_exact_at(block.offset, &mut stored).unwrap();
-                let mut decoded = vec![0; block.decoded_len as usize];
-                let algorithm = block.algorithm.unwrap();
-                decoders.decompress_block(algorithm, &block, &stored, &mut decoded).unwrap();
-                bytes.copy_from_slice(&decoded[start as usize..][..extent.len as usize]);
-            }
-        }
-        disk.extend(bytes);
-        ControlFlow::Continue(())
-    })?;
-    Ok(disk)
-}
-
 fn disk_len(volume: &QcowVolume) -> u64 {
     match volume.inode(DISK).unwrap().kind {
         InodeKind::File { len } => len,
@@ -170,7 +142,7 @@ fn whole(made: &Made, opening: Opening) -> Result<Vec<u8>> {
     let image: Arc<dyn Image> = Arc::new(BytesImage(made.bytes.clone()));
     let volume = QcowVolume::open(Arc::clone(&image), opening)?;
     let len = disk_len(&volume);
-    disk(&volume, &*image, 0..len)
+    read_range(&volume, &*image, DISK, 0..len)
 }
 
 fn memory(bytes: Vec<u8>) -> Arc<dyn Image> {

@@ -2,7 +2,7 @@
 
 use super::*;
 use packfs_core::ErrorKind;
-use packfs_format::{FactValue, Severity};
+use packfs_format::{FactValue, Health, Severity, Space};
 use packfs_testkit::{assert_found, assert_refused};
 
 #[test]
@@ -16,7 +16,7 @@ fn clusters_of_every_kind_are_read() {
         for start in [0, 1, 511, 512, 700, 1024, 1536, 2048, 2459] {
             for len in [1, 100, 513, 2460] {
                 let range = start..(start + len).min(2460);
-                let part = disk(&volume, &image, range.clone()).unwrap();
+                let part = read_range(&volume, &image, DISK, range.clone()).unwrap();
                 assert!(part == wanted()[range.start as usize..range.end as usize], "{version} {range:?}");
             }
         }
@@ -102,7 +102,7 @@ fn warnings_are_those_of_backing_files_too() {
     let middle = made(3).patch("header 3", 7, &[1]);
     let opening = Opening { backing: vec![memory(middle.bytes.clone())], ..Opening::default() };
     let volume = QcowVolume::open(memory(backed(made(3), None).bytes.clone()), opening).unwrap();
-    let warnings = Volume::warnings(&volume);
+    let warnings = Health::warnings(&volume);
     assert!(warnings.len() == 1 && warnings[0].contains("was not closed cleanly"), "{warnings:?}");
 }
 

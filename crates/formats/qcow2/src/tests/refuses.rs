@@ -2,7 +2,7 @@
 
 use super::*;
 use packfs_core::ErrorKind;
-use packfs_format::{Finding, Severity};
+use packfs_format::{Check, Finding, Severity, Space};
 use packfs_testkit::{assert_found, assert_refused};
 
 /// Opening, or reading all of it, has to fail and say so.
@@ -11,7 +11,7 @@ fn refused(image: &Made, kind: ErrorKind, expected: &str) {
     assert_refused(image.read_all(), kind, expected);
 }
 
-/// One test each: name, label of a structure, offset within it, bytes written there, what is said.
+/// One test each: name, label of a structure, offset within it, bytes written there, message.
 macro_rules! rejects {
     ($($name:ident: $label:literal + $within:literal = $bytes:expr => $expected:literal;)*) => {$(
         #[test]
@@ -50,7 +50,7 @@ rejects! {
 
 #[test]
 fn rejects_tables_and_clusters_off_the_unit() {
-    // Units of 512 bytes leave no room for an offset that is none of them.
+    // Units of 512 bytes leave no room for an offset that is not a multiple of them.
     let (table, cluster) = (made_big().patch("l1", 0, &512_u64.to_be_bytes()), made_big());
     refused(&table, ErrorKind::Corrupt, "L2 table at 0x200: multiples of 1024");
     refused(
@@ -101,8 +101,8 @@ fn a_cluster_that_is_lost_costs_no_other() {
     let made = made(3).patch("l2", 0, &0x10_0000_u64.to_be_bytes());
     let volume = made.open().unwrap();
     let image = BytesImage(made.bytes.clone());
-    assert!(disk(&volume, &image, 512..2460).unwrap() == wanted()[512..]);
-    assert_refused(disk(&volume, &image, 0..2460), ErrorKind::Corrupt, "byte 0x0 of the disk");
+    assert!(read_range(&volume, &image, DISK, 512..2460).unwrap() == wanted()[512..]);
+    assert_refused(read_range(&volume, &image, DISK, 0..2460), ErrorKind::Corrupt, "byte 0x0 of the disk");
     assert_found(&made.findings(), Severity::Error, "byte 0x0 of the disk");
 }
 

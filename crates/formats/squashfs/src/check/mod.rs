@@ -1,9 +1,9 @@
-//! Checks of images of all generations: the tree of directories and inodes, the tables that they
-//! use, the unused space.
+//! Checks of images of all versions: the tree of directories and inodes, the tables that they use,
+//! and unused space.
 //!
-//! Owns the walk and the findings that do not depend on a generation; each generation adds its own
-//! by [`TreeRules`]. File data is not decoded. Invariant: ends for every image, in time and memory
-//! bounded by what the image really holds.
+//! Owns the walk and the findings common to all versions; each version adds its own by
+//! [`TreeRules`]. File data is not decoded. Invariant: ends for every image, in time and memory
+//! bounded by the contents of the image.
 
 mod order;
 mod rules;

@@ -2,10 +2,10 @@
 
 use std::collections::HashSet;
 
-/// The names of a listing met so far: the last one where they rise, else all of them.
+/// Names of a listing so far: the last one if they must be sorted, else all of them.
 pub(super) struct Order {
     before: Vec<u8>,
-    /// Only where listings are not sorted.
+    /// Only for unsorted listings.
     names: Option<HashSet<Box<[u8]>>>,
 }
 
@@ -14,7 +14,7 @@ impl Order {
         Order { before: Vec::new(), names: (!sorted).then(HashSet::new) }
     }
 
-    /// The name that this one may not follow, if there is one.
+    /// Returns the name that this one must not follow, if the order is wrong.
     pub(super) fn fault(&mut self, name: &[u8]) -> Option<Vec<u8>> {
         if let Some(names) = &mut self.names {
             return (!names.insert(name.into())).then(|| name.to_vec());

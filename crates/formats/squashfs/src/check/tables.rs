@@ -8,8 +8,8 @@ use packfs_core::{Result, range_at};
 use packfs_format::InodeId;
 use packfs_format::check::{Report, Tally};
 
-/// Checks the tables of fragments and of inodes by number, and that data do not lie half over each
-/// other. `raw_fragments` is what the superblock says: no fragment is compressed.
+/// Checks the fragment and export tables, and partial overlaps of data. `raw_fragments` is the
+/// superblock flag of uncompressed fragments.
 pub(crate) fn check_tables<R: Records>(
     records: &R,
     seen: &mut Seen,
@@ -17,12 +17,11 @@ pub(crate) fn check_tables<R: Records>(
     report: &mut Report<'_>,
 ) -> Result<()> {
     check_fragments(records, seen, raw_fragments, report)?;
-    // Tails may lie in others' blocks.
+    // Tails may be in other files' blocks.
     std::mem::take(&mut seen.data).note_overlaps(report);
     check_export(records, seen, report)
 }
 
-/// Tells which of a table's ids no inode uses; `is_used` answers for an index.
 pub(crate) fn check_ids(
     table: &str,
     ids: &[u32],
@@ -36,8 +35,8 @@ pub(crate) fn check_ids(
             unused.add(|| id.to_string());
         }
     }
-    if let Some(text) = unused.one_line("ids that no inode uses").filter(|_| seen.whole) {
-        report.note(table, text);
+    if seen.whole {
+        unused.note(report, table, "ids that no inode uses");
     }
 }
 
@@ -61,8 +60,8 @@ fn check_fragments<R: Records>(
         Ok(())
     });
     report.refused("fragment table", walked)?;
-    if let Some(text) = unused.one_line("fragments that no file uses").filter(|_| seen.whole) {
-        report.note("fragment table", text);
+    if seen.whole {
+        unused.note(report, "fragment table", "fragments that no file uses");
     }
     if compressed && raw_fragments {
         report.note("superblock", "flag uncompressed-fragments on an image with compressed fragments");
@@ -74,7 +73,8 @@ fn check_export<R: Records>(records: &R, seen: &Seen, report: &mut Report<'_>) -
     let Some(table) = &records.layout().export else { return Ok(()) };
     let (mut wrong, mut missing) = (Tally::default(), Tally::default());
     let walked = table.each_row(records.metadata(), |index, row: [u8; 8]| {
-        let (number, found) = (index.saturating_add(1), records.metadata().endian().u64(row));
+        let number = index.saturating_add(1);
+        let found = records.metadata().endian().u64(row);
         match seen.numbers.get(&number) {
             Some(&id) if id != InodeId(found) => {
                 wrong.add(|| format!("inode {number}, at {found:#x} instead of {:#x}", id.0));
@@ -85,11 +85,9 @@ fn check_export<R: Records>(records: &R, seen: &Seen, report: &mut Report<'_>) -
         Ok(())
     });
     report.refused("export table", walked)?;
-    if let Some(text) = wrong.one_line("rows that lead to another inode") {
-        report.error("export table", text);
-    }
-    if let Some(text) = missing.one_line("rows of inodes that no directory names").filter(|_| seen.whole) {
-        report.note("export table", text);
+    wrong.error(report, "export table", "rows that lead to another inode");
+    if seen.whole {
+        missing.note(report, "export table", "rows of inodes that no directory names");
     }
     Ok(())
 }

@@ -4,31 +4,28 @@ use super::order::Order;
 use super::rules::TreeRules;
 use crate::data::{each_stored_block, tail_extent};
 use crate::dir::{self, Listing, RawEntry};
+use crate::fault::MetadataFault;
 use crate::inode::{link_target, raw_inode, word_count};
 use crate::place::Place;
 use crate::raw::{RawDir, RawFile, RawInode, RawKind};
 use crate::records::{Records, SQUASHFS_INVALID_FRAG, SQUASHFS_NAME_LEN, Shape};
-use crate::walk::{Budget, inode_count_max};
+use crate::walk::{budget_of, inode_count_max};
 use packfs_core::{FileType, Result, escaped, range_at};
-use packfs_format::InodeId;
 use packfs_format::check::{DataPlaces, EntryPath, Hierarchy, Report};
+use packfs_format::{Budget, InodeId};
 use std::collections::{HashMap, HashSet};
 
-/// Results of the walk, for the checks of tables.
 #[derive(Default)]
 pub(crate) struct Seen {
-    /// Inode by number, from 3.0 on.
+    /// Inode by number, since 3.0.
     pub(super) numbers: HashMap<u32, InodeId>,
-    /// Indexes of users and groups that inodes name.
+    /// Indexes of the users and groups of inodes.
     pub(crate) uids: HashSet<u16>,
-    /// See [`Seen::uids`].
     pub(crate) gids: HashSet<u16>,
     pub(super) fragments: HashSet<u32>,
-    /// Ranges of files' own blocks.
     pub(super) data: DataPlaces,
-    /// True if any block of a file is compressed.
     pub(crate) compressed_data: bool,
-    /// True if the walk met everything, so that what it did not meet is unused.
+    /// True if the whole tree was walked, so that the rest is unused.
     pub(crate) whole: bool,
 }
 
@@ -39,14 +36,11 @@ struct Walk<'a, 'r, R, T> {
     report: &'a mut Report<'r>,
     hierarchy: Hierarchy<InodeId, (RawInode, RawDir)>,
     seen: Seen,
-    /// Bytes of listings that may still be read.
     listings: Budget,
     tails: Budget,
 }
 
-/// Walks everything.
-///
-/// Errors: `Io`; all else goes to the report.
+/// Errors: `Io`; all else is reported.
 pub(crate) fn check_tree<R: Records>(
     records: &R,
     rules: &mut impl TreeRules,
@@ -59,8 +53,8 @@ pub(crate) fn check_tree<R: Records>(
         report,
         hierarchy: Hierarchy::default(),
         seen: Seen { whole: true, ..Seen::default() },
-        listings: Budget::of(&records.layout().directories),
-        tails: Budget::of(&records.layout().inodes),
+        listings: budget_of(&records.layout().directories),
+        tails: budget_of(&records.layout().inodes),
     };
     walk.root()?;
     for index in 0.. {
@@ -86,7 +80,7 @@ impl<R: Records, T: TreeRules> Walk<'_, '_, R, T> {
         Ok(())
     }
 
-    /// Tells what was refused, and remembers that not all could be walked.
+    /// Reports an error of the reader, and records that the walk is incomplete.
     fn refused<V>(&mut self, place: impl std::fmt::Display, result: Result<V>) -> Result<Option<V>> {
         let value = self.report.refused(place, result)?;
         self.seen.whole &= value.is_some();
@@ -104,8 +98,9 @@ impl<R: Records, T: TreeRules> Walk<'_, '_, R, T> {
         let index_entry_len_max =
             u64::from(self.shape.index_entry_len).saturating_add(SQUASHFS_NAME_LEN as u64);
         let index_len_max = u64::from(dir.i_count).saturating_mul(index_entry_len_max);
-        let room = self.listings.spend(raw.place, u64::from(dir::listing_len(records, &dir)));
-        let room = room.and_then(|()| self.tails.spend(raw.place, index_len_max));
+        let overlap = || MetadataFault::Overlap { place: raw.place };
+        let room = self.listings.spend(dir::listing_len(records, &dir).into(), overlap);
+        let room = room.and_then(|()| self.tails.spend(index_len_max, overlap));
         if self.listing_refused(index, room)?.is_none() {
             return Ok(());
         }
@@ -147,7 +142,7 @@ impl<R: Records, T: TreeRules> Walk<'_, '_, R, T> {
         }
     }
 
-    /// Checks one entry and, when it is new, its inode. Says whether it is a directory.
+    /// Checks an entry, and its inode when it is met first. Returns true for a directory.
     fn entry(&mut self, dir: usize, entry: &RawEntry, name: &[u8]) -> Result<bool> {
         let is_dir = entry.file_type == FileType::Directory;
         if let Some(is_dir) = self.hierarchy.meet_again(entry.id, dir, name, self.report) {
@@ -183,13 +178,12 @@ impl<R: Records, T: TreeRules> Walk<'_, '_, R, T> {
             && own.parent_inode != parent
         {
             let found = own.parent_inode;
-            self.report.warn(&path, format_args!("parent inode {found}, but it lies in inode {parent}"));
+            self.report.warn(&path, format_args!("parent inode {found}, but it is in inode {parent}"));
         }
         self.hierarchy.meet(entry.id, raw.nlink, own.map(|own| (raw, own)), dir, name);
         Ok(own.is_some())
     }
 
-    /// Compares what an entry claims with what its inode says.
     fn claims(&mut self, path: &EntryPath<'_>, entry: &RawEntry, raw: &RawInode) {
         if entry.file_type != raw.file_type {
             let (claim, truth) = (entry.file_type.word(), raw.file_type.word());
@@ -202,7 +196,6 @@ impl<R: Records, T: TreeRules> Walk<'_, '_, R, T> {
         }
     }
 
-    /// Checks an inode that is met for the first time.
     fn inode(&mut self, path: &EntryPath<'_>, id: InodeId, raw: &RawInode) -> Result<()> {
         if self.shape.has_numbers {
             self.number(path, id, raw.number);
@@ -222,8 +215,7 @@ impl<R: Records, T: TreeRules> Walk<'_, '_, R, T> {
 
     fn number(&mut self, path: &EntryPath<'_>, id: InodeId, number: u32) {
         if self.seen.numbers.insert(number, id).is_some_and(|other| other != id) {
-            // Kernels tell inodes apart by their numbers: one file would show up in place of the
-            // other.
+            // Kernels identify inodes by number: one file would appear instead of the other.
             self.report.error(path, format_args!("inode number {number} is another inode's, too"));
         }
         let count = self.records.layout().inode_count;
@@ -234,7 +226,8 @@ impl<R: Records, T: TreeRules> Walk<'_, '_, R, T> {
 
     fn file(&mut self, path: &EntryPath<'_>, raw: &RawInode, file: &RawFile) -> Result<()> {
         let words = word_count(self.records, file);
-        let room = self.tails.spend(raw.place, words.saturating_mul(self.shape.size_word_len));
+        let len = words.saturating_mul(self.shape.size_word_len);
+        let room = self.tails.spend(len, || MetadataFault::Overlap { place: raw.place });
         if self.refused(path, room)?.is_none() {
             return Ok(());
         }
@@ -271,7 +264,7 @@ impl<R: Records, T: TreeRules> Walk<'_, '_, R, T> {
     }
 
     fn symlink(&mut self, path: &EntryPath<'_>, id: InodeId, raw: &RawInode, len: u32) -> Result<()> {
-        let room = self.tails.spend(raw.place, u64::from(len));
+        let room = self.tails.spend(len.into(), || MetadataFault::Overlap { place: raw.place });
         let target = room.and_then(|()| link_target(self.records, id));
         self.refused(path, target)?;
         if len > 4096 {
@@ -295,7 +288,6 @@ impl<R: Records, T: TreeRules> Walk<'_, '_, R, T> {
         }
     }
 
-    /// Compares a directory's index with its runs.
     fn index(&mut self, raw: &RawInode, dir: &RawDir, runs: &Runs) -> Result<()> {
         let mut before = None;
         let start = self.records.layout().directories.start;
@@ -310,8 +302,7 @@ impl<R: Records, T: TreeRules> Walk<'_, '_, R, T> {
                 Some((at, _)) if *at != start.saturating_add(u64::from(entry.start_block)) => {
                     let found = entry.start_block;
                     let wanted = at.saturating_sub(start);
-                    report
-                        .error(entry.place, format_args!("block {found:#x}, the header lies in {wanted:#x}"));
+                    report.error(entry.place, format_args!("block {found:#x}, the header is in {wanted:#x}"));
                 }
                 Some((_, name)) if **name != *entry.name => {
                     let (found, wanted) = (escaped(&entry.name), escaped(name));
@@ -332,15 +323,16 @@ impl<R: Records, T: TreeRules> Walk<'_, '_, R, T> {
             self.hierarchy.check_links(self.report);
         }
         self.rules.finish(self.report);
-        let (count, met) = (self.records.layout().inode_count, self.hierarchy.inode_count());
+        let count = self.records.layout().inode_count;
+        let met = self.hierarchy.inode_count();
         if self.seen.whole && u64::from(count) != met {
-            // An inode without a name is lost.
+            // Inodes without a name are lost.
             self.report.error("superblock", format_args!("counts {count} inodes, but {met} are named"));
         }
     }
 }
 
-/// The runs of a listing by offset: the metadata block of the header, and the first name.
+/// Runs of a listing by offset: metadata block of the header, and first name.
 #[derive(Default)]
 struct Runs(HashMap<u32, (u64, Box<[u8]>)>);
 

@@ -1,19 +1,17 @@
-//! Fields of so many bits, in the order in which a record declares them, for both byte orders.
+//! Bit fields, in the order of their declaration in a record, for both byte orders.
 //!
-//! Writers of Squashfs before 4.0 dumped C structs with bit fields as their own machine laid them
-//! out: little-endian compilers fill a word from its low bits, big-endian ones from the high bits
-//! of the first byte. Counted from a record's start, a field has the same position in both; only
-//! how bits are numbered differs. So one reader with a position and a width serves both.
+//! Writers of Squashfs before 4.0 dumped C structs with bit fields as laid out by their own
+//! machine: little-endian compilers fill a word from its low bits, big-endian ones from the high
+//! bits of the first byte. Counted from a record's start, a field has the same position in both;
+//! only the numbering of bits differs. So one reader with position and width serves both.
 
 use crate::{Cursor, Endian};
 use packfs_core::Result;
 
-/// A record of `N` bytes being taken apart, field by field.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Fields<const N: usize> {
     bytes: [u8; N],
     endian: Endian,
-    /// Bits taken.
     at: u32,
 }
 
@@ -22,27 +20,25 @@ impl<const N: usize> Fields<N> {
         Fields { bytes, endian, at: 0 }
     }
 
-    /// The next `width` bits.
     pub(crate) fn take(&mut self, width: u32) -> u64 {
         let value = self.endian.get(&self.bytes, self.at, width);
         self.at = self.at.saturating_add(width);
         value
     }
 
-    /// The next `width` bits, at most 32.
+    /// `width` is at most 32.
     pub(crate) fn word(&mut self, width: u32) -> u32 {
         (self.take(width) & 0xffff_ffff) as u32
     }
 
-    /// The next `width` bits, at most 16.
+    /// `width` is at most 16.
     pub(crate) fn half(&mut self, width: u32) -> u16 {
         (self.take(width) & 0xffff) as u16
     }
 }
 
-/// Reads records field by field.
 pub(crate) trait ReadFields {
-    /// The record of `N` bytes at the cursor.
+    /// Returns the record of `N` bytes at the cursor.
     fn fields<const N: usize>(&mut self) -> Result<Fields<N>>;
 }
 
@@ -52,13 +48,11 @@ impl ReadFields for Cursor<'_> {
     }
 }
 
-/// A record being put together, field by field, after what a buffer holds already.
 #[derive(Debug)]
 pub(crate) struct Record<'a> {
     out: &'a mut Vec<u8>,
     start: usize,
     endian: Endian,
-    /// Bits put.
     at: u32,
 }
 
@@ -68,7 +62,6 @@ impl<'a> Record<'a> {
         Record { out, start, endian, at: 0 }
     }
 
-    /// Adds `width` bits.
     pub(crate) fn put(&mut self, width: u32, value: impl Into<u64>) -> &mut Self {
         let end = self.at.saturating_add(width);
         self.out.resize(self.start.saturating_add(end.div_ceil(8) as usize), 0);

@@ -1,8 +1,8 @@
 //! Detection of an image's codec. Before 4.0 no superblock records it: zlib was the only one, until
-//! makers of devices put LZMA in its place, each with a framing of its own.
+//! vendors replaced it by LZMA in various framings.
 //!
-//! Owns the decision, made once for an image, on its first compressed block of metadata. Blocks are
-//! never guessed one by one: that would turn damage into wrong data.
+//! Owns the decision, made once for an image, on its first compressed metadata block. Blocks are
+//! never detected one by one: that would turn damage into wrong data.
 
 use crate::legacy::disk::Writer;
 use crate::{HeaderForm, Region, SQUASHFS_METADATA_SIZE, first_compressed};
@@ -10,20 +10,20 @@ use packfs_codec::Algorithm;
 use packfs_codec::Decoders;
 use packfs_core::{Error, Image, Result};
 
-/// Returns the codecs that images with a magic may have, the likely ones first.
+/// Returns the possible codecs of a magic, the likely ones first.
 fn candidates(writer: Writer) -> [Algorithm; 6] {
     use Algorithm::{LzmaBare, LzmaLenProps, LzmaPbLcLp, LzmaProps, Sqlzma, Zlib};
     match writer {
         Writer::Plain => [Zlib, LzmaProps, LzmaLenProps, LzmaBare, LzmaPbLcLp, Sqlzma],
-        // A first block of zlib says nothing of those that follow.
+        // Even if the first block is zlib, others may be LZMA.
         Writer::Sqlzma => [Sqlzma, LzmaProps, LzmaPbLcLp, LzmaBare, LzmaLenProps, Zlib],
         Writer::DdWrt => [LzmaPbLcLp, LzmaProps, LzmaBare, LzmaLenProps, Sqlzma, Zlib],
     }
 }
 
-/// The codec of an image, by the tables of inodes and directories.
+/// Detects the codec of an image by its inode and directory tables.
 ///
-/// Errors: `Unsupported` if the first compressed block is none that is known, `Io`.
+/// Errors: `Unsupported` if the first compressed block has an unknown codec, `Io`.
 pub(crate) fn recognise(
     image: &dyn Image,
     form: HeaderForm,
@@ -40,8 +40,7 @@ pub(crate) fn recognise(
         if let Some(found) = candidates.into_iter().find(|&algorithm| decodes(algorithm)) {
             return Ok(found);
         }
-        // The block may be one of these and damaged: then it, and what else is, are told where they
-        // are read.
+        // A damaged block of a known codec is reported where it is read.
         let looks_like = |algorithm: &Algorithm| begins_like(*algorithm, &block);
         return candidates.into_iter().find(looks_like).ok_or_else(|| {
             Error::unsupported(
@@ -53,7 +52,7 @@ pub(crate) fn recognise(
     Ok(candidates[0])
 }
 
-/// Returns true if a block that does not decode begins like one of this codec.
+/// True if an undecodable block has the header of this codec.
 fn begins_like(algorithm: Algorithm, block: &[u8]) -> bool {
     let Some(&[a, b, c, d]) = block.first_chunk() else { return false };
     let is_zlib = a & 0xf == 8 && (u16::from(a) << 8 | u16::from(b)).is_multiple_of(31);

@@ -1,4 +1,4 @@
-//! Encoding of an image's blocks, to decide if they can be copied into another image.
+//! Encoding of an image's blocks, which decides if they can be copied into another image.
 //!
 //! No superblock before 4.0 records a level, so any two images of zlib blocks agree, whatever their
 //! versions and byte orders.
@@ -10,11 +10,11 @@ use packfs_codec::Algorithm;
 use packfs_format::Coding;
 
 impl LegacyVolume {
-    /// See [`packfs_format::Volume::coding`]. Nothing encodes to a maker's LZMA.
+    /// See [`packfs_format::Volume::coding`]. Vendors' LZMA cannot be encoded.
     pub(crate) fn image_coding(&self) -> Option<Coding> {
         let block_len = self.geometry.layout.block_len;
         match self.geometry.layout.algorithm {
-            // What was not tried says nothing of what can be compressed.
+            // Data stored without a trial may be compressible.
             _ if self.geometry.flag(SQUASHFS_NOD) => Some(coding(block_len, "none".into(), &[])),
             Algorithm::Zlib => Some(coding(block_len, "gzip".into(), &[Algorithm::Zlib])),
             _ => None,
@@ -22,7 +22,6 @@ impl LegacyVolume {
     }
 }
 
-/// Returns the encoding of images with these options.
 pub(crate) fn of_options(options: &Options) -> Coding {
     coding(options.block_len, options.codec_name.clone(), &[Algorithm::Zlib])
 }

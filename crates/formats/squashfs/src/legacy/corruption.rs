@@ -1,11 +1,10 @@
-//! Faults of SquashFS 1.0 to 3.1 and their messages: place, value found, values allowed. Images of
-//! all generations can have those of [`crate::MetadataFault`].
+//! Faults of SquashFS 1.0 to 3.1 and their messages: offset, value found, values allowed.
+//! [`crate::MetadataFault`] has those of all versions.
 
 use crate::Place;
 use packfs_format::{TRUNCATED, faults};
 
 faults! {
-    /// Faults of an image; `found` is the value that it stores.
     pub(crate) enum Corruption in "squashfs image" {}
 
     Short { len: u64, wanted: usize } =

@@ -1,15 +1,14 @@
-//! Raw structures of Squashfs 1.0 to 3.1: their numbers, lengths and fields, in the spelling of
-//! their `squashfs_fs.h`.
+//! Raw structures of Squashfs 1.0 to 3.1: numbers, lengths, and fields, named as in their
+//! `squashfs_fs.h`.
 //!
-//! Owns layout, numbers and bits; says nothing about which values are allowed: that is for the
-//! reader to check. Fields are listed where they are taken apart, in the order of the C structs;
-//! [`crate::legacy::bits`] tells how bits are counted.
+//! Owns layout, numbers, and bits; the reader checks which values are allowed. Fields are listed
+//! where they are decoded, in the order of the C structs; [`crate::legacy::bits`] explains the
+//! order of bits.
 
 use crate::Endian;
 use crate::legacy::bits::{Fields, Record};
 use std::fmt;
 
-/// A version that is known here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Version {
     V1_0,
@@ -23,7 +22,6 @@ impl Version {
     pub(crate) const ALL: [Version; 5] =
         [Version::V1_0, Version::V2_0, Version::V2_1, Version::V3_0, Version::V3_1];
 
-    /// The version of these numbers.
     pub(crate) fn of(major: u16, minor: u16) -> Option<Version> {
         Version::ALL.into_iter().find(|version| (version.major(), version.minor()) == (major, minor))
     }
@@ -40,7 +38,6 @@ impl Version {
         u16::from(matches!(self, Version::V2_1 | Version::V3_1))
     }
 
-    /// Length of the superblock.
     pub(crate) fn super_block_len(self) -> usize {
         match self.major() {
             1 => 51,
@@ -49,57 +46,49 @@ impl Version {
         }
     }
 
-    /// Returns true if inodes of all types have numbers, link counts and times.
+    /// True if inodes of all types have numbers, link counts, and times.
     pub(crate) fn has_numbers(self) -> bool {
         self.major() == 3
     }
 
-    /// Returns true if listings are in byte order of their names.
     pub(crate) fn is_sorted(self) -> bool {
         self >= Version::V2_1
     }
 
-    /// Fewest bytes that an inode takes.
     pub(crate) fn inode_len_min(self) -> u64 {
         if self.has_numbers() { 16 } else { 4 }
     }
 
-    /// Bytes of the word that says how long a block of a file is.
     pub(crate) fn block_word_len(self) -> u64 {
         if self.major() == 1 { 2 } else { 4 }
     }
 
-    /// Bytes of the header of a run of directory entries.
     pub(crate) fn dir_header_len(self) -> u32 {
         if self.has_numbers() { 9 } else { 4 }
     }
 
-    /// Bytes of a directory entry without its name.
     pub(crate) fn dir_entry_len(self) -> u32 {
         if self.has_numbers() { 5 } else { 3 }
     }
 
-    /// Bytes of an entry of a directory's index without its name, from 2.1 on.
     pub(crate) fn dir_index_len(self) -> u32 {
         if self.has_numbers() { 9 } else { 8 }
     }
 
-    /// A directory's size is its listing's length plus this, standing in for `.` and `..`.
+    /// Difference between a directory's size and its listing's length, for `.` and `..`.
     pub(crate) fn dir_size_extra(self) -> u32 {
         if self.has_numbers() { 3 } else { 0 }
     }
 
-    /// Bytes of a row of the fragment table.
     pub(crate) fn fragment_len(self) -> usize {
         if self.has_numbers() { 16 } else { 8 }
     }
 
-    /// Bytes of a position in a table's list.
     pub(crate) fn position_len(self) -> usize {
         if self.has_numbers() { 8 } else { 4 }
     }
 
-    /// The index of a group that means: the same number as the user.
+    /// Index of a group whose number equals that of the user.
     pub(crate) fn gid_of_uid(self) -> u16 {
         if self.major() == 1 { 15 } else { 255 }
     }
@@ -111,7 +100,7 @@ impl fmt::Display for Version {
     }
 }
 
-/// First bytes of an image, which identify its writer and byte order.
+/// Start of an image, which identifies its writer and byte order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Magic {
     pub(crate) bytes: [u8; 4],
@@ -119,14 +108,13 @@ pub(crate) struct Magic {
     pub(crate) writer: Writer,
 }
 
-/// Whose magic it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Writer {
-    /// Squashfs's own; some makers put LZMA behind it all the same.
+    /// The original; some vendors use it with LZMA.
     Plain,
-    /// sqlzma's, and of makers whose blocks are LZMA.
+    /// sqlzma, and vendors whose blocks are LZMA.
     Sqlzma,
-    /// DD-WRT's.
+    /// DD-WRT.
     DdWrt,
 }
 
@@ -141,9 +129,9 @@ pub(crate) const MAGICS: [Magic; 6] = [
 
 /// Largest block of any version.
 pub(crate) const SQUASHFS_FILE_MAX_SIZE: u32 = 1 << 20;
-/// A table that is not there.
+/// Start of a missing table.
 pub(crate) const SQUASHFS_INVALID_BLK: u64 = u64::MAX;
-/// Types with a user of the second bank of 16 follow those of the first, and so on, in version 1.
+/// In version 1, types with a user of the second bank of 16 follow those of the first, and so on.
 pub(crate) const SQUASHFS_TYPES: u16 = 5;
 
 // Flags of the superblock, by bit number.
@@ -160,12 +148,11 @@ pub(crate) const SQUASHFS_EXPORT: u8 = 7;
 pub(crate) const SQUASHFS_LDIR_TYPE: u16 = 8;
 pub(crate) const SQUASHFS_LREG_TYPE: u16 = 9;
 
-/// Longest superblock.
 pub(crate) const SUPER_BLOCK_LEN_MAX: usize = 119;
 /// Offset of the version, two words of 16 bits.
 const VERSION_AT: usize = 28;
 
-/// The first bytes of an image, as stored; what a version lacks is zero.
+/// The superblock; fields that a version lacks are zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct SuperBlock {
     pub(crate) magic: Magic,
@@ -179,7 +166,7 @@ pub(crate) struct SuperBlock {
     pub(crate) block_size: u32,
     pub(crate) block_log: u16,
     pub(crate) flags: u8,
-    /// Rows of the table of users; 256 wrap to 0.
+    /// Number of users; 256 wraps to 0.
     pub(crate) no_uids: u8,
     pub(crate) no_gids: u8,
     pub(crate) mkfs_time: u32,
@@ -190,14 +177,14 @@ pub(crate) struct SuperBlock {
     pub(crate) lookup_table_start: u64,
 }
 
-/// The numbers of the version that a superblock names; `None` if it is too short.
+/// Returns the version numbers; `None` if the superblock is too short.
 pub(crate) fn version_numbers(bytes: &[u8], endian: Endian) -> Option<(u16, u16)> {
     let word = |at: usize| Some(endian.u16(*bytes.get(at..)?.first_chunk()?));
     Some((word(VERSION_AT)?, word(VERSION_AT + 2)?))
 }
 
 impl SuperBlock {
-    /// Takes a superblock apart; what `version` lacks at its end need not be there.
+    /// Decodes a superblock; fields at its end that `version` lacks may be missing.
     pub(crate) fn parse(bytes: [u8; SUPER_BLOCK_LEN_MAX], magic: Magic, version: Version) -> SuperBlock {
         let mut fields = Fields::new(bytes, magic.endian);
         fields.take(32);
@@ -247,7 +234,7 @@ impl SuperBlock {
         super_block
     }
 
-    /// Puts a superblock of version 2 or 3 together.
+    /// Encodes a superblock of version 2 or 3.
     pub(crate) fn to_bytes(self) -> Vec<u8> {
         let mut bytes = Vec::new();
         let long = self.version.has_numbers();

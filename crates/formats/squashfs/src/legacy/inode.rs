@@ -1,7 +1,6 @@
-//! Inodes: the on-disk types of three generations, and their unification into one [`RawInode`].
+//! Inodes: the on-disk types of versions 1 to 3, unified as [`RawInode`].
 //!
-//! Before 3.0 names that were links to one file have inodes of their own, so that nothing tells
-//! them from copies.
+//! Before 3.0, hard links have separate inodes, so they cannot be distinguished from copies.
 
 use crate::legacy::bits::ReadFields;
 use crate::legacy::corruption::Corruption;
@@ -15,10 +14,9 @@ use crate::{
 use packfs_core::{DeviceNumber, FileType, Meta, Owner, Result, Timestamp, u32_of};
 use packfs_format::{Inode, InodeId};
 
-/// An inode without extended attributes, which came with 4.0.
+/// Extended attributes exist since 4.0.
 const NO_XATTRS: u32 = u32::MAX;
 
-/// Fields at the start of every inode.
 struct Base {
     inode_type: u16,
     mode: u16,
@@ -45,8 +43,8 @@ impl Base {
         Ok(Base { inode_type, mode, uid, gid, mtime: Some(fields.word(32)), number: fields.word(32) })
     }
 
-    /// Takes the bank of users out of the type, as version 1 has it there: 15 types are three times
-    /// the first five, and what a bank would leave no room for has a byte of its own.
+    /// Splits the type of version 1 into type and bank of users: 15 types are three times the first
+    /// five, and types without room for a bank have a separate byte.
     fn take_bank(&mut self, cursor: &mut Cursor<'_>) -> Result<()> {
         let bank = if let Some(index) = self.inode_type.checked_sub(1) {
             self.inode_type = (index % SQUASHFS_TYPES).saturating_add(1);
@@ -62,7 +60,7 @@ impl Base {
 }
 
 impl LegacyVolume {
-    /// See [`crate::Records::parse_inode`]. The cursor then stands after the inode's fixed part.
+    /// See [`crate::Records::parse_inode`]. The cursor is then after the inode's fixed part.
     pub(crate) fn inode_at(&self, cursor: &mut Cursor<'_>) -> Result<RawInode> {
         let version = self.geometry.version();
         let place = cursor.place();
@@ -96,7 +94,6 @@ impl LegacyVolume {
         })
     }
 
-    /// The owners that an inode's indexes mean.
     fn owner(&self, raw: &RawInode) -> Result<Owner> {
         let of = |table: &'static str, ids: &[u32], index: u16| {
             let missing = Corruption::IdIndex {
@@ -112,10 +109,9 @@ impl LegacyVolume {
         Ok(Owner { uid, gid: if same { uid } else { of("groups", &self.gids, raw.gid)? } })
     }
 
-    /// Returns an inode in the words of the frame.
     pub(crate) fn frame_inode(&self, id: InodeId, raw: &RawInode) -> Result<Inode> {
         let owner = self.owner(raw)?;
-        // What has no time of its own has that of the image for all readers.
+        // Inodes without a time get that of the image.
         let mtime = raw.mtime.unwrap_or(self.geometry.super_block.mkfs_time);
         let has_numbers = self.geometry.version().has_numbers();
         let kind = raw.inode_kind();
@@ -131,7 +127,7 @@ impl LegacyVolume {
     }
 }
 
-/// The type that an inode type number means; 8 and 9 are the extended forms of 1 and 2.
+/// Returns the type; 8 and 9 are the extended forms of 1 and 2.
 fn file_type(inode_type: u16) -> Option<FileType> {
     match inode_type {
         SQUASHFS_LDIR_TYPE => Some(FileType::Directory),
@@ -140,7 +136,6 @@ fn file_type(inode_type: u16) -> Option<FileType> {
     }
 }
 
-/// Fields after an inode's base.
 struct Body {
     kind: RawKind,
     nlink: u32,
@@ -181,37 +176,42 @@ impl Body {
         Ok(Body { kind, nlink, mtime })
     }
 
-    /// A directory of versions 1 and 2.
     fn dir(cursor: &mut Cursor<'_>) -> Result<(RawKind, Option<u32>)> {
         let mut fields = cursor.fields::<11>()?;
-        let (file_size, offset, mtime) = (fields.word(19), fields.half(13), fields.word(32));
+        let file_size = fields.word(19);
+        let offset = fields.half(13);
+        let mtime = fields.word(32);
         let dir = RawDir { start_block: fields.word(24), offset, file_size, parent_inode: 0, i_count: 0 };
         Ok((RawKind::Dir(dir), Some(mtime)))
     }
 
-    /// A directory of version 2.1 with an index or a long listing.
+    /// Reads a directory of version 2.1 with an index or a long listing.
     fn long_dir(cursor: &mut Cursor<'_>) -> Result<(RawKind, Option<u32>)> {
         let mut fields = cursor.fields::<14>()?;
-        let (file_size, offset, mtime) = (fields.word(27), fields.half(13), fields.word(32));
+        let file_size = fields.word(27);
+        let offset = fields.half(13);
+        let mtime = fields.word(32);
         let (start_block, i_count) = (fields.word(24), fields.half(16));
         Ok((RawKind::Dir(RawDir { start_block, offset, file_size, parent_inode: 0, i_count }), Some(mtime)))
     }
 
-    /// A directory of version 3, after its link count.
     fn numbered_dir(cursor: &mut Cursor<'_>, extended: bool) -> Result<RawKind> {
         if extended {
             let mut fields = cursor.fields::<15>()?;
-            let (file_size, offset, start_block) = (fields.word(27), fields.half(13), fields.word(32));
+            let file_size = fields.word(27);
+            let offset = fields.half(13);
+            let start_block = fields.word(32);
             let (i_count, parent_inode) = (fields.half(16), fields.word(32));
             return Ok(RawKind::Dir(RawDir { start_block, offset, file_size, parent_inode, i_count }));
         }
         let mut fields = cursor.fields::<12>()?;
-        let (file_size, offset, start_block) = (fields.word(19), fields.half(13), fields.word(32));
+        let file_size = fields.word(19);
+        let offset = fields.half(13);
+        let start_block = fields.word(32);
         let parent_inode = fields.word(32);
         Ok(RawKind::Dir(RawDir { start_block, offset, file_size, parent_inode, i_count: 0 }))
     }
 
-    /// A file of version 1, which knows no fragments.
     fn unfragmented_file(cursor: &mut Cursor<'_>) -> Result<(RawKind, Option<u32>)> {
         let mut fields = cursor.fields::<12>()?;
         let [mtime, start_block, file_size] = [(); 3].map(|()| fields.word(32));
@@ -225,7 +225,7 @@ impl Body {
         Ok((RawKind::File(file), Some(mtime)))
     }
 
-    /// A file of version 2.
+    /// Reads a file of version 2.
     fn short_file(cursor: &mut Cursor<'_>) -> Result<(RawKind, Option<u32>)> {
         let mut fields = cursor.fields::<20>()?;
         let [mtime, start_block, fragment, offset, file_size] = [(); 5].map(|()| fields.word(32));
@@ -233,7 +233,7 @@ impl Body {
         Ok((RawKind::File(RawFile { start_block, file_size, sparse: 0, fragment, offset }), Some(mtime)))
     }
 
-    /// A file of version 3.
+    /// Reads a file of version 3.
     fn file(cursor: &mut Cursor<'_>) -> Result<RawKind> {
         let mut fields = cursor.fields::<20>()?;
         let start_block = fields.take(64);
@@ -247,10 +247,12 @@ impl Body {
         }))
     }
 
-    /// A file of version 3 with several names or 4 GiB and more, after its link count.
+    /// Reads a file of version 3 with hard links or at least 4 GiB, after its link count.
     fn long_file(cursor: &mut Cursor<'_>) -> Result<RawKind> {
         let mut fields = cursor.fields::<24>()?;
-        let (start_block, fragment, offset) = (fields.take(64), fields.word(32), fields.word(32));
+        let start_block = fields.take(64);
+        let fragment = fields.word(32);
+        let offset = fields.word(32);
         Ok(RawKind::File(RawFile { start_block, file_size: fields.take(64), sparse: 0, fragment, offset }))
     }
 }

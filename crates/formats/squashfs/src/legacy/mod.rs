@@ -1,10 +1,9 @@
-//! Squashfs 1.0, 2.0, 2.1, 3.0 and 3.1, of both byte orders, with zlib or the LZMA that makers of
-//! devices put in its place.
+//! Squashfs 1.0, 2.0, 2.1, 3.0, and 3.1, of both byte orders, with zlib or vendors' LZMA.
 //!
-//! Owns everything that knows how such an image is built. The read side opens an image, walks and
-//! checks it; the pack side plans an image of version 2.0 to 3.1 and lays out what surrounds the
-//! data. Decodes and encodes metadata, never file data; starts no thread and touches no directory
-//! of the host. Version 4.0 is another format, whatever its magic.
+//! Owns everything that is specific to such images. The read side opens, walks, and checks an
+//! image; the pack side plans an image of version 2.0 to 3.1 and lays out everything except the
+//! data. Decodes and encodes metadata, never file data; starts no thread and opens no host file.
+//! Version 4.0 is another format, whatever its magic.
 
 mod bits;
 mod check;
@@ -42,7 +41,7 @@ static MAGICS: [Magic; 6] = [
     Magic { bytes: b"tqsh", at: 0 },
 ];
 
-/// From quick to small.
+/// From fast to small.
 const LADDER: [Rung; 2] = [
     Rung { codec: "gzip", block_size: 64 << 10, optimize: Some(Goal::Size) },
     Rung { codec: "gzip", block_size: 1 << 20, optimize: Some(Goal::Size) },
@@ -52,7 +51,6 @@ const LADDER: [Rung; 2] = [
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SquashfsLegacy;
 
-/// Identity of the format.
 static INFO: FormatInfo = FormatInfo {
     name: "squashfs-legacy",
     is_dense: true,

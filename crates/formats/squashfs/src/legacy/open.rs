@@ -1,6 +1,6 @@
-//! From the superblock to a checked [`Geometry`]: where everything of an image is.
+//! Conversion of the superblock to a checked [`Geometry`].
 //!
-//! Owns every rule that holds for the image as a whole, of the five versions alike.
+//! Owns every rule of the image as a whole, for all five versions.
 
 use crate::legacy::codec;
 use crate::legacy::corruption::Corruption;
@@ -13,17 +13,14 @@ use packfs_format::InodeId;
 #[derive(Clone, Debug)]
 pub(crate) struct Geometry {
     pub(crate) super_block: SuperBlock,
-    /// Length of the file, at least `bytes_used`.
     pub(crate) image_len: u64,
     pub(crate) bytes_used: u64,
-    /// Locations that images of all generations have.
+    /// Locations common to all versions.
     pub(crate) layout: Layout,
-    /// Table of users.
     pub(crate) uids: IdTable,
     pub(crate) gids: IdTable,
 }
 
-/// A table of plain words.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct IdTable {
     pub(crate) start: u64,
@@ -35,7 +32,6 @@ impl IdTable {
         self.start.saturating_add(u64::from(self.count) * 4)
     }
 
-    /// Checks that it lies within the image.
     fn new(name: &'static str, start: u64, count: u32, min: u64, limit: u64) -> Result<IdTable> {
         let list_len = u64::from(count) * 4;
         if start < min || start.checked_add(list_len).is_none_or(|end| end > limit) {
@@ -44,7 +40,7 @@ impl IdTable {
         Ok(IdTable { start, count })
     }
 
-    /// Its rows: 256 at most.
+    /// Reads all rows, at most 256.
     pub(crate) fn read(&self, image: &dyn Image, endian: Endian) -> Result<Vec<u32>> {
         let mut words = vec![[0; 4]; self.count as usize];
         image.read_exact_at(self.start, words.as_flattened_mut())?;
@@ -53,7 +49,6 @@ impl IdTable {
 }
 
 impl Geometry {
-    /// Returns true if the superblock's flag `bit` is set.
     pub(crate) fn flag(&self, bit: u8) -> bool {
         self.super_block.flags & (1 << bit) != 0
     }
@@ -70,14 +65,13 @@ impl Geometry {
         header_form(&self.super_block)
     }
 
-    /// Reads and checks.
     pub(crate) fn read(image: &dyn Image) -> Result<Geometry> {
         let super_block = read_super_block(image)?;
         let image_len = image.len();
         let block_len = block_len(&super_block)?;
         let bytes_used = bytes_used(&super_block, image_len)?;
         let super_block_len = super_block.version.super_block_len() as u64;
-        // 256 wrap to 0, and each inode has a user.
+        // 256 wraps to 0, and each inode has a user.
         let uid_count = if super_block.no_uids == 0 { 256 } else { u32::from(super_block.no_uids) };
         let uids = IdTable::new("uid table", super_block.uid_start, uid_count, super_block_len, bytes_used)?;
         let gids = match u32::from(super_block.no_gids) {
@@ -86,7 +80,7 @@ impl Geometry {
         };
         let (fragments, export, directories_end) = tables(image, &super_block)?;
         let directories = super_block.directory_table_start..directories_end;
-        // A tree without any name has no listing.
+        // A tree without names has no listing.
         let (inodes, directories) =
             inodes_and_directories(super_block.inode_table_start, directories, super_block_len)?;
         let form = header_form(&super_block);
@@ -111,8 +105,7 @@ fn header_form(super_block: &SuperBlock) -> HeaderForm {
     HeaderForm { endian: super_block.magic.endian, marked }
 }
 
-/// The magic of an image and the numbers of its version; `None` if it starts like none of the old
-/// images.
+/// Returns the magic of an image and its version numbers; `None` without a magic of these versions.
 pub(crate) fn identify(image: &dyn Image) -> Result<Option<(Magic, (u16, u16))>> {
     let mut bytes = [0; 32];
     let len = image.read_at(0, &mut bytes)?;
@@ -157,7 +150,8 @@ fn block_len(super_block: &SuperBlock) -> Result<u32> {
 }
 
 fn bytes_used(super_block: &SuperBlock, len: u64) -> Result<u64> {
-    let (found, min) = (super_block.bytes_used, super_block.version.super_block_len() as u64);
+    let found = super_block.bytes_used;
+    let min = super_block.version.super_block_len() as u64;
     if found < min {
         return Err(Corruption::BytesUsed { found, min }.into());
     }
@@ -167,8 +161,8 @@ fn bytes_used(super_block: &SuperBlock, len: u64) -> Result<u64> {
     Ok(found)
 }
 
-/// Reads the lists of the lookup tables, from the image's end towards its start, each having to end
-/// before the one read before it. Also returns where the first of them starts.
+/// Reads the lists of the lookup tables, from the end of the image towards its start; each must end
+/// before the one read before it. Also returns the start of the first.
 fn tables(image: &dyn Image, super_block: &SuperBlock) -> Result<(Option<Table>, Option<Table>, u64)> {
     let version = super_block.version;
     let kind = |name, block_name, row_len| TableKind {
@@ -182,7 +176,8 @@ fn tables(image: &dyn Image, super_block: &SuperBlock) -> Result<(Option<Table>,
     let mut limit = super_block.uid_start;
     let mut export = None;
     if super_block.lookup_table_start != SQUASHFS_INVALID_BLK && super_block.inodes > 0 {
-        let (kind, count) = (kind("export table", "export table block", 8), super_block.inodes);
+        let kind = kind("export table", "export table block", 8);
+        let count = super_block.inodes;
         let table = Table::open(image, kind, count, super_block.lookup_table_start, min, limit)?;
         limit = table.start();
         export = Some(table);
@@ -190,7 +185,8 @@ fn tables(image: &dyn Image, super_block: &SuperBlock) -> Result<(Option<Table>,
     let mut fragments = None;
     if super_block.fragments > 0 {
         let kind = kind("fragment table", "fragment table block", version.fragment_len());
-        let (count, list_start) = (super_block.fragments, super_block.fragment_table_start);
+        let count = super_block.fragments;
+        let list_start = super_block.fragment_table_start;
         let table = Table::open(image, kind, count, list_start, min, limit)?;
         limit = table.start();
         fragments = Some(table);

@@ -1,4 +1,4 @@
-//! The options of old Squashfs images: what may be asked for, and what holds otherwise.
+//! The options of old Squashfs images, with their defaults.
 
 use crate::Endian;
 use crate::legacy::disk::Version;
@@ -9,7 +9,6 @@ use packfs_core::{Error, Goal, Result};
 use packfs_format::{PackSettings, SWITCH, one_of, options};
 
 options! {
-    /// Everything that shapes an image, checked.
     pub(crate) struct Options for "squashfs-legacy" {
         codec_name: String,
         /// Always zlib, even if nothing is compressed.
@@ -40,15 +39,14 @@ options! {
 
 const BLOCK_LEN_MIN: u32 = 4 << 10;
 
-/// The largest block of a version.
 fn block_len_max(version: Version) -> u32 {
     if version == Version::V3_1 { 1 << 20 } else { 64 << 10 }
 }
 
 impl Options {
-    /// Checks what the user asked for.
+    /// Checks the given options.
     ///
-    /// Errors: `Usage`, naming what was found and what is allowed.
+    /// Errors: `Usage` with the value and the permitted ones.
     pub(crate) fn new(settings: &PackSettings) -> Result<Self> {
         let typed = settings.codec.as_deref().unwrap_or("gzip");
         let typed = &*packfs_codec::codec_for_goal(typed, settings.optimize);
@@ -58,7 +56,7 @@ impl Options {
         })?;
         let typed = typed_options(settings, resolved.is_none());
         let codec = resolved.unwrap_or(CodecSettings::Zlib(ZlibSettings::default()));
-        let made_at = u32::try_from(settings.made_at.max(0)).unwrap_or(u32::MAX);
+        let made_at = crate::mkfs_time(settings.made_at);
         let mut options = Options::read(spec.to_string(), codec, 0, made_at, typed)?;
         options.holes &= options.version == Version::V3_1;
         options.exports &= options.version.has_numbers();

@@ -34,7 +34,7 @@ impl Records for LegacyVolume {
             dir_size_extra: version.dir_size_extra(),
             has_numbers: version.has_numbers(),
             is_sorted: version.is_sorted(),
-            // Writers of 3.1 make holes; readers of 3.0 that know of them take them there, too.
+            // Writers of 3.1 create holes; readers of 3.0 that support them accept them there, too.
             has_holes: version.major() == 3,
         }
     }
@@ -113,20 +113,19 @@ impl Records for LegacyVolume {
 }
 
 impl LegacyVolume {
-    /// A row of version 2.
     fn short_row(&self, row: [u8; 8]) -> FragmentRow {
         let mut fields = Fields::new(row, self.geometry.endian());
         FragmentRow { start_block: fields.take(32), size: fields.word(32) }
     }
 
-    /// A row of version 3, without the unused word at its end.
+    /// Reads a row of version 3, without the unused word at its end.
     fn long_row(&self, row: [u8; 12]) -> FragmentRow {
         let mut fields = Fields::new(row, self.geometry.endian());
         FragmentRow { start_block: fields.take(64), size: fields.word(32) }
     }
 }
 
-/// Converts a size word of version 1, in which 0 stands for 32,768, to one of version 2.
+/// Converts a size word of version 1, in which 0 means 32,768, to one of version 2.
 fn widened(word: u16) -> u32 {
     let len = match word & !SQUASHFS_COMPRESSED_BIT {
         0 => u32::from(SQUASHFS_COMPRESSED_BIT),

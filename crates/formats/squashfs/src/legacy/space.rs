@@ -1,15 +1,12 @@
-//! Owners of an image's bytes.
-//!
-//! Owns the map from structures to ranges, for every image that can be walked.
+//! Owners of an image's bytes: maps structures to ranges, for every image that can be walked.
 
 use crate::SpaceClaims;
 use crate::legacy::volume::LegacyVolume;
 use packfs_core::Result;
 use packfs_format::SpaceOwner;
 
-impl LegacyVolume {
-    /// See [`packfs_format::Volume::space`].
-    pub(crate) fn space_owners(&self) -> Result<Vec<SpaceOwner>> {
+impl packfs_format::Space for LegacyVolume {
+    fn space(&self) -> Result<Vec<SpaceOwner>> {
         let geometry = &self.geometry;
         let mut claims = SpaceClaims::default();
         claims.add(0..geometry.layout.data.start, "superblock");

@@ -1,26 +1,22 @@
-//! The opened image: holds what all read modules share and hands their answers out as a [`Volume`].
+//! The opened image as a [`packfs_format::Volume`], with the state common to all readers.
 
 use crate::legacy::open::Geometry;
 use crate::{BlockIndex, Metadata, Records, data, dir, inode, padded_len, tables_fault};
 use packfs_core::{Error, Image, Result};
-use packfs_format::{
-    Coding, DirCursor, DirEntry, Extent, Facts, Finding, Inode, InodeId, SpaceOwner, Volume,
-};
+use packfs_format::{Coding, DirCursor, DirEntry, Extent, Facts, Health, Inode, InodeId, Volume};
 use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
 
-/// An opened image of Squashfs 1.0 to 3.1.
 pub(crate) struct LegacyVolume {
     pub(crate) geometry: Geometry,
     pub(crate) metadata: Metadata,
     pub(crate) block_index: BlockIndex,
-    /// The tables of users and groups, whole: 256 rows at most.
+    /// All users and groups, at most 256.
     pub(crate) uids: Vec<u32>,
     pub(crate) gids: Vec<u32>,
 }
 
 impl LegacyVolume {
-    /// Opens an image.
     pub(crate) fn open(image: Arc<dyn Image>) -> Result<Self> {
         let geometry = Geometry::read(&*image)?;
         let uids = geometry.uids.read(&*image, geometry.endian())?;
@@ -30,15 +26,13 @@ impl LegacyVolume {
     }
 }
 
+crate::volume::shared_traits!(LegacyVolume);
+
 impl Volume for LegacyVolume {
     crate::volume::shared_answers!();
 
     fn format(&self) -> &'static packfs_format::FormatInfo {
         &crate::legacy::INFO
-    }
-
-    fn whole_fault(&self, _checksum: bool) -> Result<Option<Error>> {
-        tables_fault(self, &[])
     }
 
     fn made_at(&self) -> Option<i64> {
@@ -47,5 +41,15 @@ impl Volume for LegacyVolume {
 
     fn facts(&self) -> Result<Facts> {
         Ok(self.image_facts())
+    }
+
+    fn health(&self) -> Option<&dyn Health> {
+        Some(self)
+    }
+}
+
+impl Health for LegacyVolume {
+    fn whole_fault(&self, _checksum: bool) -> Result<Option<Error>> {
+        tables_fault(self, &[])
     }
 }

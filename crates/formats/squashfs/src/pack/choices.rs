@@ -1,19 +1,16 @@
-//! Options of all generations: tails in shared blocks, and deduplication.
+//! Options of all versions: tails in fragments, and deduplication.
 
 use packfs_core::{NodeKind, Result, Timestamp, Tree};
 use packfs_format::{BlockSharing, BlockStorage, Blocks, FileJob, OptionField, PackSettings, Values, one_of};
 
-/// Small files are moved within so many fragment blocks: as many as Linux keeps decoded.
+/// Small files are moved within this many fragment blocks: as many as Linux keeps decoded.
 const REORDER_BLOCKS: u64 = 3;
 
-/// Files whose tails go into fragments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fragments {
-    /// None.
     Off,
-    /// Files shorter than a block.
     SmallFiles,
-    /// Every file whose length is no multiple of the block size.
+    /// Every file whose length is not a multiple of the block size.
     Always,
 }
 
@@ -22,8 +19,7 @@ impl Fragments {
         one_of!["on" => Self::SmallFiles, "off" => Self::Off, "always" => Self::Always];
     pub(crate) const HELP: &str = "Share blocks between small files (on), and tails of larger files (always)";
 
-    /// All files that have data, each with what becomes of its tail where blocks are `block_len`
-    /// bytes long.
+    /// Returns all files with data, with the storage of the tail for blocks of `block_len` bytes.
     pub(crate) fn jobs(self, tree: &Tree, block_len: u32) -> Vec<FileJob<Blocks>> {
         let storage = |len: u64| match self {
             Fragments::Off => BlockStorage::Blocks,
@@ -41,9 +37,7 @@ impl Fragments {
 /// Data that is deduplicated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Duplicates {
-    /// Nothing.
     Keep,
-    /// Whole files with the same contents.
     Files,
     /// Also files that are a part of another.
     Share,
@@ -64,7 +58,7 @@ impl Duplicates {
     }
 }
 
-/// Returns the nearest time that images can hold: whole seconds from 1970 to 2106.
+/// Returns the nearest time that images can store: whole seconds from 1970 to 2106.
 pub(crate) fn stored_time(time: Timestamp) -> u32 {
     u32::try_from(time.seconds.max(0)).unwrap_or(u32::MAX)
 }
@@ -74,7 +68,6 @@ pub(crate) fn reorder_len(block_len: u32) -> u64 {
     REORDER_BLOCKS * u64::from(block_len)
 }
 
-/// Parts that are stored uncompressed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Uncompressed {
     pub(crate) inodes: bool,
@@ -84,7 +77,7 @@ pub(crate) struct Uncompressed {
     pub(crate) ids: bool,
 }
 
-/// Changes what is stored uncompressed, as one word of a list says.
+/// Effect of one word of a list.
 type Change = fn(&mut Uncompressed);
 
 impl Uncompressed {
@@ -98,10 +91,10 @@ impl Uncompressed {
         ("xattrs", |set| set.xattrs = true),
         ("ids", |set| set.ids = true),
     ];
-    /// Lists of parts that all generations have.
+    /// Words of all versions.
     pub(crate) const OLD_VALUES: Values<Vec<Change>> =
         Values::new("LIST of inodes,data,fragments,all", |list| changes(list, &Uncompressed::WORDS[..5]));
-    /// Lists of all parts.
+    /// All words.
     pub(crate) const VALUES: Values<Vec<Change>> =
         Values::new("LIST of inodes,data,fragments,xattrs,ids,all", |list| {
             changes(list, &Uncompressed::WORDS)
@@ -123,10 +116,10 @@ impl OptionField<Vec<Change>> for Uncompressed {
     }
 }
 
-/// Returns options as typed; images without a codec (`stored`) begin with all stored uncompressed.
+/// Returns options as given; images without a codec (`stored`) start with everything uncompressed.
 pub(crate) fn typed_options(settings: &PackSettings, stored: bool) -> impl Iterator<Item = (&str, &str)> {
     stored.then_some(("uncompressed", "all")).into_iter().chain(settings.typed_options())
 }
 
-/// Multiples of bytes that an image is filled up to.
+/// Alignment of an image's length.
 pub(crate) const PADDING: Values<u64> = one_of!["4K" | "4k" | "4096" => 4096, "none" => 1];

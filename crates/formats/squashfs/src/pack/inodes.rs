@@ -1,5 +1,4 @@
-//! Writes the inode table and the directory table, which refer to each other and so are written
-//! side by side.
+//! The inode table and the directory table, written together because they refer to each other.
 
 use super::listing::{Child, Listing, ListingRecords, write_listing};
 use super::numbering::Numbering;
@@ -8,70 +7,51 @@ use crate::place::InodeRef;
 use packfs_core::{DeviceNumber, Error, Node, NodeId, NodeKind, Result, Tree};
 use packfs_format::{Blocks, FilePlace, Placed};
 
-/// Fields of an inode by type.
 pub(crate) enum InodeBody<'a> {
-    /// A directory.
     Dir {
-        /// Its listing.
         listing: &'a Listing,
-        /// The inode number of its parent.
         parent: u32,
     },
-    /// A regular file.
     File {
-        /// In bytes.
         len: u64,
-        /// Place of its data.
         place: &'a FilePlace<Blocks>,
-        /// Tables that its place refers to.
+        /// Tables that `place` refers to.
         placed: &'a Placed<Blocks>,
     },
-    /// A symbolic link, with its target.
     Symlink(&'a [u8]),
-    /// A device.
     Device(DeviceNumber),
-    /// A fifo or socket.
     Ipc,
 }
 
-/// Encoding of a generation's inodes.
 pub(crate) trait InodeRecords {
-    /// Returns the encoding of listings.
     fn listing_records(&self) -> &impl ListingRecords;
 
-    /// Returns true if the names of a file share one inode; otherwise each has its own.
+    /// True if hard links share one inode; otherwise each has its own.
     fn has_links(&self) -> bool;
 
-    /// Refuses a place that no reference to an inode can tell.
-    ///
-    /// Errors: `Failed` if it lies too far into the table.
+    /// Errors: `Failed` for an inode too far into the table for a reference.
     fn check_place(&self, place: InodeRef) -> Result<()>;
 
-    /// Adds the inode of a node, with its inode number.
+    /// Appends the inode of a node, with its inode number.
     ///
-    /// Errors: `Failed` if something of it is more than an inode can tell.
+    /// Errors: `Failed` if a value exceeds its field.
     fn put_inode(&self, out: &mut Vec<u8>, node: &Node, number: u32, body: &InodeBody<'_>) -> Result<()>;
 }
 
-/// The two tables, and where all is in them.
 pub(crate) struct InodeTables {
-    /// The inode table.
     pub(crate) inodes: Vec<u8>,
-    /// The directory table.
     pub(crate) listings: Vec<u8>,
-    /// Reference of each inode by its number: the rows of the export table.
+    /// Reference of each inode by its number: rows of the export table.
     pub(crate) references: Vec<u8>,
-    /// Reference to the root's inode.
     pub(crate) root: InodeRef,
-    /// Number of inodes.
     pub(crate) count: u32,
 }
 
 impl InodeTables {
-    /// Writes the inodes of a tree and the listings of its directories, `first_used` in front. Both
-    /// tables are compressed or neither is.
+    /// Writes the inodes of a tree and the listings of its directories, `first_used` at the front.
+    /// `compressed` applies to both tables.
     ///
-    /// Errors: `Failed` for more than the generation can hold.
+    /// Errors: `Failed` for values that the version cannot store.
     pub(crate) fn new(
         records: &impl InodeRecords,
         codec: &mut MetadataCodec,
@@ -97,7 +77,7 @@ impl InodeTables {
     }
 }
 
-/// An inode that is not written yet: references have 48 bits.
+/// Marks an inode that is not written yet: references have 48 bits.
 const NOWHERE: u64 = u64::MAX;
 
 struct Writer<'a, R> {
@@ -108,19 +88,18 @@ struct Writer<'a, R> {
     numbering: Numbering,
     inodes: MetadataWriter,
     listings: MetadataWriter,
-    /// The listing of the directory whose inode comes next.
+    /// Listing of the directory whose inode is next.
     listing: Option<Listing>,
-    /// Reference to each inode that is written, in the form of the disk.
+    /// Reference to each written inode, as on disk.
     places: Vec<u64>,
-    /// Number of inodes written.
     count: u32,
     record: Vec<u8>,
 }
 
 impl<R: InodeRecords> Writer<'_, R> {
     fn write(mut self, first_used: &[NodeId]) -> Result<InodeTables> {
-        // Directories wait for the inodes of all that is in them; without links each name has an
-        // inode of its own.
+        // Directories follow the inodes of their entries; without links each name has a separate
+        // inode.
         for &id in first_used {
             let node = self.tree.node(id);
             if !node.is_dir() && self.has_one_inode(node) {
@@ -137,8 +116,8 @@ impl<R: InodeRecords> Writer<'_, R> {
         })
     }
 
-    /// Writes the inodes and listings of the tree along a walk, each directory after all that is in
-    /// it; returns where the root's inode is.
+    /// Writes inodes and listings along a walk, each directory after its contents; returns the
+    /// reference of the root.
     fn write_tree(&mut self) -> Result<InodeRef> {
         let tree = self.tree;
         let mut open = vec![(NodeId::ROOT, tree.entries(NodeId::ROOT), Vec::new())];
@@ -166,7 +145,7 @@ impl<R: InodeRecords> Writer<'_, R> {
         }
     }
 
-    /// Writes the listing of a directory, given the places of its entries' inodes.
+    /// Writes the listing of a directory; `places` are the inodes of its entries.
     fn write_listing(&mut self, dir: NodeId, places: &[InodeRef]) -> Result<()> {
         let mut children = Vec::with_capacity(places.len());
         for (entry, &inode) in self.tree.entries(dir).zip(places) {
@@ -179,8 +158,7 @@ impl<R: InodeRecords> Writer<'_, R> {
         Ok(())
     }
 
-    /// Writes an inode, unless it was written with an earlier name that this one can share it with;
-    /// returns where it is.
+    /// Writes an inode, unless an earlier name already wrote and shares it; returns its reference.
     fn write_inode(&mut self, id: NodeId) -> Result<InodeRef> {
         let node = self.tree.node(id);
         // A node with one name may have been written early.
@@ -216,14 +194,14 @@ impl<R: InodeRecords> Writer<'_, R> {
         Ok(place)
     }
 
-    /// Returns true if all names of a file refer to one inode.
+    /// True if all names of a file refer to one inode.
     fn has_one_inode(&self, node: &Node) -> bool {
         self.records.has_links() || node.links == 1
     }
 
     fn parent_number(&self, dir: NodeId) -> u32 {
         match dir {
-            // The root's parent is a number that no inode has.
+            // The root's parent is a number without an inode.
             NodeId::ROOT => self.tree.node_count() + 1,
             _ => self.numbering.number(self.tree.node(dir).parent()),
         }

@@ -1,4 +1,4 @@
-//! Writes the listing of one directory, and the index that large ones have from 2.1 on.
+//! The listing of a directory, and the index of large ones since 2.1.
 
 use super::writer::{MetadataCodec, MetadataWriter};
 use crate::place::InodeRef;
@@ -6,53 +6,44 @@ use crate::records::SQUASHFS_DIR_COUNT;
 use crate::stored::SQUASHFS_METADATA_SIZE;
 use packfs_core::{Entry, FileType, Result};
 
-/// A child as its directory's listing needs it.
+/// Input for an entry of a listing.
 pub(crate) struct Child<'a> {
-    /// Its name.
     pub(crate) entry: Entry<'a>,
-    /// Its type.
     pub(crate) file_type: FileType,
-    /// Reference to its inode.
     pub(crate) inode: InodeRef,
-    /// Its inode number.
     pub(crate) number: u32,
 }
 
-/// Place of a listing.
 pub(crate) struct Listing {
-    /// Its start in the directory table.
+    /// Position in the directory table.
     pub(crate) start: InodeRef,
-    /// In bytes.
     pub(crate) len: u64,
-    /// Index entries with their names, ready to stand after the directory's inode.
+    /// Encoded index entries with names, which follow the directory's inode.
     pub(crate) index: Vec<u8>,
-    /// Number of index entries.
     pub(crate) index_count: u16,
 }
 
-/// Encoding of a generation's listings.
+/// Encoding of a version's listings.
 pub(crate) trait ListingRecords {
-    /// Bytes of the header of a run.
     fn run_header_len(&self) -> usize;
 
-    /// Bytes of an entry without its name.
     fn entry_len(&self) -> usize;
 
-    /// Returns true if large directories have an index.
+    /// True if large directories have an index.
     fn has_index(&self) -> bool;
 
-    /// Adds the header of a run, which is not empty.
+    /// Appends the header of a run, which is not empty.
     fn put_header(&self, out: &mut Vec<u8>, run: &[Child<'_>]);
 
-    /// Adds an entry, without its name, of the run that starts with `first`.
+    /// Appends an entry, without its name, of the run that starts with `first`.
     fn put_entry(&self, out: &mut Vec<u8>, first: &Child<'_>, child: &Child<'_>);
 
-    /// Adds an index entry, without its name, that leads to the header in `block` of the table and
-    /// at `offset` of the listing.
+    /// Appends an index entry, without its name, for the header in `block` of the table and at
+    /// `offset` of the listing.
     fn put_index_entry(&self, out: &mut Vec<u8>, offset: u32, block: u64, name: &[u8]);
 }
 
-/// Writes a listing; children come in byte order of their names.
+/// Writes a listing; children are sorted by bytes of their names.
 pub(crate) fn write_listing(
     records: &impl ListingRecords,
     table: &mut MetadataWriter,
@@ -83,8 +74,8 @@ pub(crate) fn write_listing(
         rest = later;
     }
     listing.len = table.stream_len() - stream_start;
-    // An index lies behind the inode, so a search reads a block of inodes for it. In a listing of
-    // two blocks that costs more reads than starting at the first.
+    // An index follows the inode, so a search reads a block of inodes for it. For a listing of two
+    // blocks that costs more reads than starting at the first.
     if listing.len <= SQUASHFS_METADATA_SIZE as u64 {
         listing.index.clear();
         listing.index_count = 0;
@@ -96,8 +87,8 @@ fn block_of(stream_offset: u64) -> u64 {
     stream_offset / SQUASHFS_METADATA_SIZE as u64
 }
 
-/// Returns the number of children that share one header: inodes in one block, numbers near each
-/// other, and no start beyond the block of the header, so that the index can refer to each block.
+/// Returns the number of children that share one header: inodes in one block, close numbers, and no
+/// start after the block of the header, so that the index can refer to each block.
 fn run_len(records: &impl ListingRecords, children: &[Child<'_>], header_at: u64) -> usize {
     let first = &children[0];
     let mut entry_at = header_at + records.run_header_len() as u64;
@@ -108,6 +99,6 @@ fn run_len(records: &impl ListingRecords, children: &[Child<'_>], header_at: u64
             && child.inode.block == first.inode.block
             && i16::try_from(i64::from(child.number) - i64::from(first.number)).is_ok()
     };
-    // A header at the very end of a block still takes one entry with it.
+    // A header at the very end of a block still includes one entry.
     children.iter().take(SQUASHFS_DIR_COUNT as usize).take_while(fits).count().max(1)
 }

@@ -1,4 +1,4 @@
-//! Parts of the writers of all generations: options, streams and tables of metadata blocks, the
+//! Common parts of the writers of all versions: options, streams and tables of metadata blocks, the
 //! order of inodes, inodes with their listings, and the sections after the data.
 
 mod choices;

@@ -1,25 +1,22 @@
-//! The order in which inodes are written, and the inode numbers that follow from it.
+//! Order of inodes, and the inode numbers that follow from it.
 //!
-//! A listing names the places of its inodes, and a directory's inode the place of its listing, so
-//! whatever is in a directory comes before it. Otherwise the order is that of a walk along the
-//! tree, which so reads most blocks of inodes once. Numbers follow that order, so they are small
-//! differences in listings.
+//! A listing contains references to inodes, and a directory's inode the position of its listing, so
+//! a directory follows its contents. Otherwise the order is that of a walk, which then reads most
+//! blocks of inodes once. Numbers follow the order, so they are small differences in listings.
 
 use packfs_core::{NodeId, Tree};
 
-/// A number for each node of a tree.
 pub(crate) struct Numbering {
-    /// Inode number of each node, from 1.
+    /// By node, starting at 1.
     pub(crate) numbers: Vec<u32>,
 }
 
 impl Numbering {
-    /// Numbers all nodes of a tree.
     pub(crate) fn new(tree: &Tree) -> Self {
         let mut numbers = vec![0; tree.node_count() as usize];
         let mut next = 1;
         let mut number = |id: NodeId| {
-            // A file with several names is written with its first.
+            // Hard links are written with the first name.
             if numbers[id.index()] == 0 {
                 numbers[id.index()] = next;
                 next += 1;
@@ -39,7 +36,6 @@ impl Numbering {
         Numbering { numbers }
     }
 
-    /// The inode number of a node.
     pub(crate) fn number(&self, id: NodeId) -> u32 {
         self.numbers[id.index()]
     }

@@ -1,4 +1,4 @@
-//! Writes a stream of metadata as a row of compressed blocks of 8 KiB.
+//! Streams of metadata in compressed blocks of 8 KiB.
 
 use crate::endian::Endian;
 use crate::place::InodeRef;
@@ -7,28 +7,23 @@ use packfs_codec::CodecSettings;
 use packfs_codec::Encoder;
 use packfs_core::{Error, Result};
 
-/// Compresses metadata; one for all tables of an image, since all are compressed alike or not at
-/// all.
+/// Compresses metadata; one for all tables of an image.
 pub(crate) struct MetadataCodec {
     encoder: Box<dyn Encoder>,
     form: HeaderForm,
 }
 
 impl MetadataCodec {
-    /// A codec with these settings, for images of a byte order.
-    ///
     /// Errors: `Usage` for settings that the codec does not have.
     pub(crate) fn new(settings: &CodecSettings, endian: Endian) -> Result<Self> {
         let form = HeaderForm { endian, marked: false };
         Ok(MetadataCodec { encoder: packfs_codec::encoder(settings).map_err(Error::usage)?, form })
     }
 
-    /// Byte order of the image.
     pub(super) fn endian(&self) -> Endian {
         self.form.endian
     }
 
-    /// Appends one block with its header.
     fn append_block(&mut self, raw: &[u8], compressed: bool, out: &mut Vec<u8>) -> Result<()> {
         let header_at = out.len();
         let start = header_at + self.form.header_len();
@@ -50,36 +45,32 @@ impl MetadataCodec {
     }
 }
 
-/// One stream of metadata: an inode table, a directory table, the names and values of extended
-/// attributes.
+/// A stream of metadata: inode table, directory table, or attributes.
 pub(crate) struct MetadataWriter {
     compressed: bool,
-    /// Finished blocks.
     out: Vec<u8>,
-    /// The block being filled.
+    /// The current block.
     raw: Vec<u8>,
-    /// Blocks finished.
     block_count: u64,
 }
 
 impl MetadataWriter {
-    /// An empty stream, whose blocks are compressed or not.
     pub(crate) fn new(compressed: bool) -> Self {
         let raw = Vec::with_capacity(SQUASHFS_METADATA_SIZE);
         MetadataWriter { compressed, out: Vec::new(), raw, block_count: 0 }
     }
 
-    /// Returns the reference of the next record.
+    /// Reference of the next record.
     pub(crate) fn position(&self) -> InodeRef {
         InodeRef { block: self.out.len() as u64, offset: self.raw.len() as u16 }
     }
 
-    /// Returns the number of bytes written, before compression.
+    /// Bytes written, before compression.
     pub(crate) fn stream_len(&self) -> u64 {
         self.block_count * SQUASHFS_METADATA_SIZE as u64 + self.raw.len() as u64
     }
 
-    /// Appends a record; it may straddle blocks.
+    /// Appends a record, which may span blocks.
     pub(crate) fn append(&mut self, codec: &mut MetadataCodec, mut record: &[u8]) -> Result<()> {
         while !record.is_empty() {
             let room = SQUASHFS_METADATA_SIZE - self.raw.len();
@@ -109,16 +100,14 @@ impl MetadataWriter {
     }
 }
 
-/// A lookup table: blocks of metadata, then the list of their places.
+/// A lookup table: metadata blocks, then the list of their positions.
 pub(crate) struct LookupTable {
-    /// Blocks and list.
     pub(crate) bytes: Vec<u8>,
-    /// Start of the list in `bytes`.
     pub(crate) list_start: u64,
 }
 
-/// Writes a lookup table that will stand at `offset` in the image; its list starts with
-/// `list_header`, and each position in it takes `position_len` bytes, 4 or 8.
+/// Encodes a lookup table for `offset` in the image; its list starts with `list_header`, and
+/// positions take `position_len` bytes, 4 or 8.
 pub(crate) fn lookup_table(
     codec: &mut MetadataCodec,
     records: &[u8],

@@ -1,35 +1,17 @@
-//! The block after the superblock that says how the codec was set, where that differs from its
-//! defaults.
+//! The block after the superblock with the options of the codec, if they differ from the defaults.
 
 use crate::v4::disk;
 use crate::v4::options::Options;
-use packfs_codec::{
-    Algorithm, BranchFilter, CodecSettings, LzoSettings, LzoVariant, XzSettings, ZlibSettings,
-};
+use packfs_codec::{BranchFilter, CodecSettings, LzoSettings, LzoVariant, XzSettings, ZlibSettings};
 use zerocopy::IntoBytes;
 
-/// The codec's number in the superblock.
-pub(crate) fn codec_id(algorithm: Algorithm) -> u16 {
-    match algorithm {
-        Algorithm::Zlib => disk::ZLIB_COMPRESSION,
-        Algorithm::LzmaAlone => disk::LZMA_COMPRESSION,
-        Algorithm::Lzo => disk::LZO_COMPRESSION,
-        Algorithm::Xz => disk::XZ_COMPRESSION,
-        Algorithm::Lz4 => disk::LZ4_COMPRESSION,
-        Algorithm::Zstd => disk::ZSTD_COMPRESSION,
-        // Options refuses all others.
-        _ => 0,
-    }
-}
-
-/// The block with its header; empty where the defaults hold.
 pub(crate) fn block(options: &Options) -> Vec<u8> {
     let Some(bytes) = bytes(&options.codec, options.block_len) else { return Vec::new() };
     // Stored uncompressed: a reader may need it to decompress.
     [disk::metadata_header(bytes.len() as u16, false).as_bytes(), &bytes[..]].concat()
 }
 
-/// The options on disk; None where the defaults hold. LZ4 has no defaults, LZMA no options.
+/// Returns the options on disk; `None` for the defaults. LZ4 has no defaults, LZMA no options.
 fn bytes(codec: &CodecSettings, block_len: u32) -> Option<Vec<u8>> {
     match codec {
         CodecSettings::Zlib(zlib) => gzip_bytes(zlib),
@@ -50,7 +32,7 @@ fn gzip_bytes(zlib: &ZlibSettings) -> Option<Vec<u8>> {
         return None;
     }
     let options = disk::GzipOptions {
-        // Readers know zlib's nine levels; higher ones are the encoder's own.
+        // Readers know zlib's nine levels; higher ones are specific to the encoder.
         compression_level: u32::from(zlib.level).min(9).into(),
         window_size: u16::from(zlib.window_log).into(),
         strategy: zlib.strategies.iter().fold(0, |bits, &strategy| bits | 1 << strategy as u16).into(),

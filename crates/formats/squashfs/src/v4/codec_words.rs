@@ -1,34 +1,30 @@
-//! The codec's options in words, and which kernel they need.
+//! Text of the codec's options, and the kernel that they need.
 //!
-//! Owns the decoding of the options block. Options are advice to people and to appending tools, so
-//! whatever cannot be read is said, not refused: only LZ4's are needed by a kernel, and no decoder
-//! of packfs needs any.
+//! Owns the decoding of the options block. Options are informative, so an unreadable block is
+//! reported, not refused: kernels need only those of LZ4, and no decoder of packfs needs any.
 
 use crate::SQUASHFS_METADATA_SIZE;
 use crate::v4::disk::*;
 use crate::v4::volume::SquashfsVolume;
 use packfs_codec::{Algorithm, BranchFilter};
 use packfs_core::Result;
-use zerocopy::FromBytes;
+use packfs_format::split_structure;
 
 /// Contents of the options block.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct CodecWords {
-    /// `key=value`, or what is wrong with the block.
+    /// `key=value`, or the fault of the block.
     pub(crate) words: Vec<String>,
-    /// Branch filters of XZ.
     pub(crate) filters: Vec<BranchFilter>,
-    /// Its fault, if it has one.
     pub(crate) fault: Option<String>,
 }
 
 /// Strategies of gzip, by bit.
 const STRATEGIES: [&str; 5] = ["default", "filtered", "huffman", "rle", "fixed"];
-/// Variants of LZO, by number.
 const VARIANTS: [&str; 5] = ["1", "1_11", "1_12", "1_15", "999"];
 
 impl SquashfsVolume {
-    /// The options block in words; without one, the codec's defaults hold.
+    /// Describes the options block; without one, the codec's defaults apply.
     pub(crate) fn codec_words(&self) -> Result<CodecWords> {
         let Some(options) = self.geometry.options else { return Ok(CodecWords::default()) };
         let mut bytes = vec![0; usize::from(options.len)];
@@ -46,10 +42,10 @@ impl SquashfsVolume {
 pub(crate) fn decode(algorithm: Algorithm, bytes: &[u8]) -> CodecWords {
     let decoded = match algorithm {
         Algorithm::Zlib => gzip(bytes),
-        Algorithm::Lzo => LzoOptions::read_from_prefix(bytes).ok().map(|(options, rest)| lzo(&options, rest)),
-        Algorithm::Xz => XzOptions::read_from_prefix(bytes).ok().map(|(options, rest)| xz(&options, rest)),
-        Algorithm::Lz4 => Lz4Options::read_from_prefix(bytes).ok().map(|(options, rest)| lz4(&options, rest)),
-        Algorithm::Zstd => ZstdOptions::read_from_prefix(bytes).ok().map(|(options, rest)| CodecWords {
+        Algorithm::Lzo => split_structure::<LzoOptions>(bytes).map(|(options, rest)| lzo(&options, rest)),
+        Algorithm::Xz => split_structure::<XzOptions>(bytes).map(|(options, rest)| xz(&options, rest)),
+        Algorithm::Lz4 => split_structure::<Lz4Options>(bytes).map(|(options, rest)| lz4(&options, rest)),
+        Algorithm::Zstd => split_structure::<ZstdOptions>(bytes).map(|(options, rest)| CodecWords {
             words: vec![format!("level={}", options.compression_level)],
             fault: left_over(rest),
             ..CodecWords::default()
@@ -67,7 +63,7 @@ fn left_over(rest: &[u8]) -> Option<String> {
 }
 
 fn gzip(bytes: &[u8]) -> Option<CodecWords> {
-    if let Ok((options, rest)) = GzipOptions::read_from_prefix(bytes) {
+    if let Some((options, rest)) = split_structure::<GzipOptions>(bytes) {
         let strategies = options.strategy.get();
         return Some(gzip_words(
             options.compression_level.get(),
@@ -131,7 +127,7 @@ fn xz(options: &XzOptions, rest: &[u8]) -> CodecWords {
         let names: Vec<_> = filters.iter().map(|filter| filter.name()).collect();
         words.push(format!("bcj={}", names.join("+")));
     }
-    // The kernel takes 2^n and 2^n + 2^(n+1).
+    // The kernel accepts 2^n and 2^n + 2^(n+1).
     let odd = dict_len >> dict_len.trailing_zeros().min(31);
     let fault = if (dict_len as usize) < SQUASHFS_METADATA_SIZE || (odd != 1 && odd != 3) {
         Some(format!("xz dictionary of {dict_len} bytes, 2^n and 2^n + 2^(n+1) from 8192 allowed"))

@@ -1,7 +1,8 @@
-//! Encoding of an image's blocks, to decide if they can be copied into another image.
+//! Encoding of an image's blocks, which decides if they can be copied into another image.
 //!
 //! Two images agree if their options blocks are equal: kernels size their decoders by it, and it
-//! records the level. What it does not record (gzip beyond level 9, presets of xz) is not compared.
+//! records the level. Settings that it does not record (gzip above level 9, presets of xz) are not
+//! compared.
 
 use crate::v4::codec_options;
 use crate::v4::codec_words::CodecWords;
@@ -11,7 +12,7 @@ use crate::v4::volume::SquashfsVolume;
 use packfs_codec::Algorithm;
 use packfs_format::Coding;
 
-/// Length of the header of a metadata block, which stands before the options.
+/// Length of the header of a metadata block, which precedes the options.
 const HEADER_LEN: usize = crate::v4::disk::METADATA_HEADER_LEN;
 
 impl SquashfsVolume {
@@ -30,20 +31,18 @@ impl SquashfsVolume {
             return None;
         }
         let words = self.codec_words().ok()?;
-        // What was not tried says nothing of what can be compressed.
-        let (codecs, spec) = match geometry.flag(SQUASHFS_NOD) {
-            true => (Vec::new(), "none".to_owned()),
-            false => {
-                let spec = spec(geometry.layout.algorithm, geometry.layout.block_len, &words);
-                (vec![(geometry.layout.algorithm, settings)], spec)
-            }
+        // Data stored without a trial may be compressible.
+        let (codecs, spec) = if geometry.flag(SQUASHFS_NOD) {
+            (Vec::new(), "none".to_owned())
+        } else {
+            let spec = spec(geometry.layout.algorithm, geometry.layout.block_len, &words);
+            (vec![(geometry.layout.algorithm, settings)], spec)
         };
         let block_len = geometry.layout.block_len;
         Some(Coding { format: "squashfs", block_len, codecs, spec, typed_len: Some(block_len) })
     }
 }
 
-/// Returns the encoding of images with these options.
 pub(crate) fn of_options(options: &Options) -> Coding {
     let block = codec_options::block(options);
     let settings = block.get(HEADER_LEN..).unwrap_or_default().to_vec();
@@ -56,7 +55,7 @@ pub(crate) fn of_options(options: &Options) -> Coding {
     }
 }
 
-/// The codec as it is typed, as far as the image tells.
+/// Returns the codec in the syntax of the option, as far as the image records it.
 fn spec(algorithm: Algorithm, block_len: u32, words: &CodecWords) -> String {
     let value = |key: &str| words.words.iter().find_map(|word| word.strip_prefix(key));
     let level = |default: &str| value("level=").unwrap_or(default).to_owned();
@@ -115,9 +114,10 @@ mod tests {
             };
             let wanted = of_options(&options(codec));
             let (algorithm, settings) = &wanted.codecs[0];
-            let words = match settings.is_empty() {
-                true => CodecWords::default(),
-                false => crate::v4::codec_words::decode(*algorithm, settings),
+            let words = if settings.is_empty() {
+                CodecWords::default()
+            } else {
+                crate::v4::codec_words::decode(*algorithm, settings)
             };
             let again = spec(*algorithm, wanted.block_len, &words);
             assert!(of_options(&options(&again)).serves(&wanted), "{codec}: {again}");

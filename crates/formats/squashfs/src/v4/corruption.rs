@@ -1,16 +1,15 @@
-//! Faults of SquashFS 4.0 and their messages: place, value found, values allowed. Images of all
-//! generations can have those of [`crate::MetadataFault`].
+//! Faults of SquashFS 4.0 and their messages: offset, value found, values allowed.
+//! [`crate::MetadataFault`] has those of all versions.
 
 use crate::Place;
 use packfs_format::{TRUNCATED, faults};
 
-/// A set of attributes that is none.
+/// Fault of an empty set of attributes.
 pub(crate) const NO_XATTRS: &str = "no attributes in it";
-/// Attributes that cannot be named.
+/// Fault of attributes without a known namespace.
 pub(crate) const UNKNOWN_XATTRS: &str = "attributes with an unknown prefix";
 
 faults! {
-    /// Faults of an image; `found` is the value that it stores.
     pub(crate) enum Corruption in "squashfs image" {}
 
     Short { len: u64 } = "superblock: {len} bytes in the file, 96 needed" => hint TRUNCATED;
@@ -51,12 +50,12 @@ faults! {
         "{place}: {found} bytes, which have to end by {limit:#x}";
 }
 
-/// Longest value of an extended attribute, in bytes (`XATTR_SIZE_MAX` in the kernel's `limits.h`).
+/// Longest value of an extended attribute (`XATTR_SIZE_MAX` of Linux's `limits.h`).
 pub(crate) const XATTR_VALUE_LEN_MAX: u32 = 65_536;
-/// Most bytes of names, each with its NUL, that one inode's attributes may have (`XATTR_LIST_MAX`).
+/// Limit of an inode's names, each with its NUL (`XATTR_LIST_MAX`).
 pub(crate) const XATTR_NAMES_LEN_MAX: usize = 65_536;
-/// Most bytes of values that one inode's attributes may have. No kernel sets this limit; it keeps
-/// shared values from filling memory.
+/// Limit of an inode's values. Kernels have no such limit; it keeps shared values from exhausting
+/// memory.
 pub(crate) const XATTR_TOTAL_LEN_MAX: usize = 64 << 20;
-/// Longest target of a symbolic link; mksquashfs has the same limit, the kernel stops at a page.
+/// Longest target of a symbolic link; mksquashfs has the same limit, the kernel that of a page.
 pub(crate) const LINK_LEN_MAX: u32 = 65_535;

@@ -1,35 +1,32 @@
-//! Raw structures of SquashFS 4.0, byte for byte as they lie on disk, in the kernel's spelling.
+//! Raw structures of SquashFS 4.0, named as in `fs/squashfs/squashfs_fs.h` of Linux.
 //!
-//! Owns layout, numbers and bits; every struct is little-endian, unaligned, and its size is
-//! asserted. Says nothing about which values are allowed: that is for the reader to check. Source:
-//! the kernel's `fs/squashfs/squashfs_fs.h`.
+//! Owns layout, numbers, and bits; every struct is little-endian, unaligned, and its size is
+//! asserted. The reader checks which values are allowed.
 
 use crate::{Endian, HeaderForm, SQUASHFS_SOCKET_TYPE, size_word};
-use std::mem::size_of;
+use packfs_format::disk;
 use zerocopy::little_endian::{I16, I32, U16, U32, U64};
-use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 /// `hsqs`, at offset 0 of every image.
 pub(crate) const SQUASHFS_MAGIC: u32 = 0x7371_7368;
 /// `sqsh`: a big-endian image, which only versions before 4.0 had.
 pub(crate) const SQUASHFS_MAGIC_SWAP: u32 = 0x6873_7173;
-/// `HSQS`: an image that was written to a pipe. All else of its first superblock is zero; the true
+/// `HSQS`: an image that was written to a pipe. All else of its first superblock is zero; the valid
 /// one, with [`SQUASHFS_MAGIC`], is the last 96 bytes of the file (squashfs-tools 4.7.3 and later).
 pub(crate) const SQUASHFS_MAGIC_STREAMED: u32 = 0x5351_5348;
-/// `shsq`: what sqlzma and makers of devices wrote in place of [`SQUASHFS_MAGIC`].
+/// `shsq`: used by sqlzma and vendors instead of [`SQUASHFS_MAGIC`].
 pub(crate) const SQUASHFS_MAGIC_VENDOR: u32 = 0x7173_6873;
 /// Magics of images of any byte order and version.
 pub(crate) const MAGICS: [u32; 4] =
     [SQUASHFS_MAGIC, SQUASHFS_MAGIC_SWAP, SQUASHFS_MAGIC_STREAMED, SQUASHFS_MAGIC_VENDOR];
 /// Offset of the major version, in every version.
 pub(crate) const MAJOR_AT: u64 = 28;
-/// Versions that are other formats behind the same magic.
+/// Versions that are other formats with the same magic.
 pub(crate) const OLD_MAJORS: std::ops::RangeInclusive<u16> = 1..=3;
 
 pub(crate) const SQUASHFS_MAJOR: u16 = 4;
 pub(crate) const SQUASHFS_MINOR: u16 = 0;
 
-/// Form of the header of metadata blocks.
 pub(crate) const HEADER_FORM: HeaderForm = HeaderForm { endian: Endian::Little, marked: false };
 /// Length of the word before every metadata block.
 pub(crate) const METADATA_HEADER_LEN: usize = HEADER_FORM.header_len();
@@ -37,16 +34,16 @@ pub(crate) const METADATA_HEADER_LEN: usize = HEADER_FORM.header_len();
 pub(crate) const SQUASHFS_FILE_MIN_SIZE: u32 = 4096;
 pub(crate) const SQUASHFS_FILE_MAX_SIZE: u32 = 1 << 20;
 
-/// A table that is not there.
+/// Start of a missing table.
 pub(crate) const SQUASHFS_INVALID_BLK: u64 = u64::MAX;
-/// An inode without extended attributes.
+/// Index of an inode without extended attributes.
 pub(crate) const SQUASHFS_INVALID_XATTR: u32 = u32::MAX;
 
-/// A directory's `file_size` is its listing's length plus this, standing in for `.` and `..`.
+/// Difference between a directory's `file_size` and its listing's length, for `.` and `..`.
 pub(crate) const DIR_SIZE_EXTRA: u32 = 3;
 
-// Flags of the superblock, by bit number. Readers act on none but COMP_OPT; the rest is for
-// appending and for people.
+// Flags of the superblock, by bit number. Readers use only COMP_OPT; the others are for appending
+// and for users.
 pub(crate) const SQUASHFS_NOI: u16 = 0;
 pub(crate) const SQUASHFS_NOD: u16 = 1;
 pub(crate) const SQUASHFS_CHECK: u16 = 2;
@@ -60,19 +57,11 @@ pub(crate) const SQUASHFS_NO_XATTR: u16 = 9;
 pub(crate) const SQUASHFS_COMP_OPT: u16 = 10;
 pub(crate) const SQUASHFS_NOID: u16 = 11;
 
-// Codecs.
-pub(crate) const ZLIB_COMPRESSION: u16 = 1;
-pub(crate) const LZMA_COMPRESSION: u16 = 2;
-pub(crate) const LZO_COMPRESSION: u16 = 3;
-pub(crate) const XZ_COMPRESSION: u16 = 4;
-pub(crate) const LZ4_COMPRESSION: u16 = 5;
-pub(crate) const ZSTD_COMPRESSION: u16 = 6;
-
 /// Extended inode types are numbered after the seven basic ones; directory entries only use the
 /// latter.
 pub(crate) const EXTENDED_TYPES: u16 = SQUASHFS_SOCKET_TYPE;
 
-// Prefixes of extended attributes' names, and the bit that says that the value lies elsewhere.
+// Prefixes of extended attributes' names, and the bit of values that are stored elsewhere.
 pub(crate) const SQUASHFS_XATTR_USER: u16 = 0;
 pub(crate) const SQUASHFS_XATTR_TRUSTED: u16 = 1;
 pub(crate) const SQUASHFS_XATTR_SECURITY: u16 = 2;
@@ -85,20 +74,7 @@ pub(crate) const LZ4_HC: u32 = 1;
 /// squashfs-tools 4.7.6: a third word follows, the level (with [`LZ4_HC`]) or the acceleration.
 pub(crate) const LZ4_NON_DEFAULT: u32 = 2;
 
-/// Declares on-disk structs: layout traits and an asserted size.
-macro_rules! on_disk {
-    ($($(#[$doc:meta])* struct $name:ident ($len:literal) { $($(#[$field_doc:meta])* $field:ident: $type:ty,)* })*) => {$(
-        $(#[$doc])*
-        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
-        #[repr(C)]
-        pub(crate) struct $name {
-            $($(#[$field_doc])* pub(crate) $field: $type,)*
-        }
-        const _: () = assert!(size_of::<$name>() == $len);
-    )*};
-}
-
-on_disk! {
+disk! {
     /// The first 96 bytes of an image.
     struct SuperBlock (96) {
         s_magic: U32,
@@ -146,7 +122,7 @@ on_disk! {
         parent_inode: U32,
     }
 
-    /// Body of an extended directory (type 8); `i_count` times [`DirIndex`] with a name follow.
+    /// Body of an extended directory (type 8); `i_count` [`DirIndex`] with names follow.
     struct LDirInode (24) {
         nlink: U32,
         file_size: U32,
@@ -157,11 +133,11 @@ on_disk! {
         xattr: U32,
     }
 
-    /// One entry of an extended directory's index; `size + 1` bytes of name follow.
+    /// Index entry of an extended directory; `size + 1` bytes of name follow.
     struct DirIndex (12) {
         /// Offset within the listing.
         index: U32,
-        /// Metadata block that holds it, relative to the directory table.
+        /// Metadata block of the header, relative to the directory table.
         start_block: U32,
         size: U32,
     }
@@ -170,7 +146,7 @@ on_disk! {
     struct RegInode (16) {
         start_block: U32,
         fragment: U32,
-        /// Start of the tail within the fragment, decoded.
+        /// Offset of the tail within the fragment, decoded.
         offset: U32,
         file_size: U32,
     }
@@ -219,11 +195,11 @@ on_disk! {
         xattr: U32,
     }
 
-    /// Head of a run of directory entries whose inodes lie in the same metadata block.
+    /// Header of a run of directory entries whose inodes are in the same metadata block.
     struct DirHeader (12) {
-        /// Entries of the run, less one.
+        /// Number of entries, less one.
         count: U32,
-        /// Metadata block of their inodes, relative to the inode table.
+        /// Metadata block of the inodes, relative to the inode table.
         start_block: U32,
         /// Base of the entries' inode numbers.
         inode_number: U32,
@@ -233,45 +209,44 @@ on_disk! {
     struct DirEntry (8) {
         /// Offset of the inode within the header's block, decoded.
         offset: U16,
-        /// Inode number, less the header's.
+        /// Difference from the header's inode number.
         inode_number: I16,
         /// One of the seven basic types.
         r#type: U16,
         size: U16,
     }
 
-    /// One row of the fragment table.
+    /// Row of the fragment table.
     struct FragmentEntry (16) {
         start_block: U64,
         size: U32,
         unused: U32,
     }
 
-    /// Head of one extended attribute; `size` bytes of name follow, without prefix, then
+    /// Header of an extended attribute; `size` bytes of name follow, without prefix, then
     /// [`XattrVal`].
     struct XattrEntry (4) {
         r#type: U16,
         size: U16,
     }
 
-    /// Head of a value; `vsize` bytes follow. With [`SQUASHFS_XATTR_VALUE_OOL`] those are 8, a
-    /// reference into the attributes' metadata like [`crate::InodeRef`], where another `XattrVal`
-    /// and the value lie.
+    /// Header of a value; `vsize` bytes follow. With [`SQUASHFS_XATTR_VALUE_OOL`] those are 8, a
+    /// reference into the attributes' metadata like [`crate::InodeRef`], to another `XattrVal` with
+    /// the value.
     struct XattrVal (4) {
         vsize: U32,
     }
 
-    /// One row of the table of attribute sets.
+    /// Row of the table of attribute sets.
     struct XattrId (16) {
         /// Start of the set, as block and offset relative to the attributes' metadata.
         xattr: U64,
         count: U32,
-        /// Bytes of all full names with a NUL each, and all values; what `listxattr` and quotas
-        /// need.
+        /// Bytes of all full names with a NUL each, and all values, for `listxattr` and quotas.
         size: U32,
     }
 
-    /// Head of the xattr id table; the positions of its metadata blocks follow.
+    /// Header of the xattr id table; the positions of its metadata blocks follow.
     struct XattrIdTable (16) {
         xattr_table_start: U64,
         xattr_ids: U32,
@@ -312,12 +287,12 @@ on_disk! {
     }
 }
 
-/// The word before a metadata block.
+/// Encodes the word before a metadata block.
 pub(crate) fn metadata_header(stored_len: u16, compressed: bool) -> U16 {
     U16::from_bytes(HEADER_FORM.word(stored_len, compressed))
 }
 
-/// The size word of a data block or fragment; a hole is 0.
+/// Encodes the size word of a data block or fragment; 0 is a hole.
 pub(crate) fn block_word(stored_len: u32, compressed: bool) -> U32 {
     U32::new(size_word(stored_len, compressed))
 }

@@ -2,13 +2,11 @@
 
 use crate::facts::{CommonFacts, flag_names};
 use crate::v4::disk::*;
+use crate::v4::kernel::{self, Kernel};
 use crate::v4::volume::SquashfsVolume;
 use packfs_codec::{Algorithm, BranchFilter};
 use packfs_core::Result;
 use packfs_format::{FactValue, Facts};
-
-/// A kernel version and the feature that needs it.
-type Need = ((u16, u16, u16), &'static str);
 
 impl SquashfsVolume {
     /// See [`packfs_format::Volume::facts`].
@@ -58,30 +56,24 @@ impl SquashfsVolume {
         if self.geometry.super_block_at != 0 {
             return "none (streamed, `mksquashfs -fix` makes it mountable)".into();
         }
-        let codec: Need = match self.geometry.layout.algorithm {
-            Algorithm::Zlib => ((2, 6, 29), "gzip"),
-            Algorithm::LzmaAlone => return "none (no mainline kernel reads lzma)".into(),
-            Algorithm::Lzo => ((2, 6, 36), "lzo"),
-            Algorithm::Xz => ((2, 6, 38), "xz"),
-            Algorithm::Lz4 => ((3, 19, 0), "lz4"),
-            Algorithm::Zstd => ((4, 14, 0), "zstd"),
-            _ => return "none (no mainline kernel reads a vendor's LZMA)".into(),
+        let algorithm = self.geometry.layout.algorithm;
+        let Some(since) = kernel::since(algorithm) else {
+            let what = if algorithm == Algorithm::LzmaAlone { "lzma" } else { "a vendor's LZMA" };
+            return format!("none (no mainline kernel reads {what})");
         };
-        let mut needs = vec![((2, 6, 29), "SquashFS 4.0"), codec];
+        let codec = (since, algorithm.name());
+        let mut needs = vec![(kernel::FIRST, "SquashFS 4.0"), codec];
         if self.geometry.xattrs.is_some() {
-            needs.push(((2, 6, 35), "extended attributes"));
+            needs.push((Kernel([2, 6, 35]), "extended attributes"));
         }
         for filter in filters {
             match filter {
-                BranchFilter::Arm64 => needs.push(((6, 12, 0), "xz filter arm64")),
-                BranchFilter::RiscV => needs.push(((6, 12, 0), "xz filter riscv")),
+                BranchFilter::Arm64 => needs.push((Kernel([6, 12, 0]), "xz filter arm64")),
+                BranchFilter::RiscV => needs.push((Kernel([6, 12, 0]), "xz filter riscv")),
                 _ => {}
             }
         }
-        let ((major, minor, patch), why) = needs.into_iter().max_by_key(|need| need.0).unwrap_or(codec);
-        match (major, patch) {
-            (2, _) => format!("{major}.{minor}.{patch} ({why})"),
-            _ => format!("{major}.{minor} ({why})"),
-        }
+        let (kernel, why) = needs.into_iter().max_by_key(|need| need.0).unwrap_or(codec);
+        format!("{kernel} ({why})")
     }
 }

@@ -1,4 +1,4 @@
-//! Inodes: the fourteen on-disk types of 4.0, and their unification into one [`RawInode`].
+//! Inodes: the fourteen on-disk types of 4.0, unified as [`RawInode`].
 
 use crate::v4::corruption::{Corruption, LINK_LEN_MAX};
 use crate::v4::disk::*;
@@ -10,8 +10,8 @@ use packfs_core::{DeviceNumber, FileType, Meta, Owner, Result, Timestamp, u32_of
 use packfs_format::Inode;
 
 impl SquashfsVolume {
-    /// See [`crate::Records::parse_inode`]. The cursor then stands after the inode's fixed part
-    /// (for extended links: after its target and attribute index).
+    /// See [`crate::Records::parse_inode`]. The cursor is then after the inode's fixed part (for
+    /// extended links: after its target and attribute index).
     pub(crate) fn inode_at(&self, cursor: &mut Cursor<'_>) -> Result<RawInode> {
         let place = cursor.place();
         let base: InodeBase = cursor.read()?;
@@ -42,18 +42,15 @@ impl SquashfsVolume {
         })
     }
 
-    /// An owner from the id table.
     fn owner(&self, index: u16, place: Place) -> Result<u32> {
         let missing = || Corruption::IdIndex { place, found: index, count: u32_of(self.ids.len() as u64) };
         Ok(*self.ids.get(usize::from(index)).ok_or_else(missing)?)
     }
 
-    /// Returns an inode in the words of the frame.
     pub(crate) fn frame_inode(&self, raw: &RawInode) -> Result<Inode> {
         let owner = Owner { uid: self.owner(raw.uid, raw.place)?, gid: self.owner(raw.gid, raw.place)? };
         let mtime = Timestamp::from_seconds(raw.mtime.unwrap_or_default().into());
-        // As Linux has it (`squashfs_read_inode`): what is told to be holes does not count, and how
-        // well the rest is compressed is left out of it.
+        // As Linux (`squashfs_read_inode`): holes do not count, and compression is ignored.
         let sectors = match raw.kind {
             RawKind::File(file) => file.file_size.saturating_sub(file.sparse).div_ceil(512),
             _ => 0,
@@ -70,7 +67,6 @@ impl SquashfsVolume {
     }
 }
 
-/// Fields after an inode's base.
 struct Body {
     kind: RawKind,
     nlink: u32,

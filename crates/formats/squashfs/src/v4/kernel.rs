@@ -1,27 +1,54 @@
-//! Kernels that an image can be made for, and the codecs that each of them reads.
+//! Target kernels of an image, and the codecs that each of them decodes.
 
 use packfs_codec::Algorithm;
 use packfs_core::{Error, Result};
 use packfs_format::lacks_in_kernel;
 use std::fmt;
 
-/// A kernel's version. The third number counts in 2.6 alone.
+/// Kernel version. The third number is only used by 2.6.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Kernel([u16; 3]);
+pub(crate) struct Kernel(pub(crate) [u16; 3]);
 
-/// The first kernel with SquashFS 4.0.
-const FIRST: Kernel = Kernel([2, 6, 29]);
-/// The words of the option's values.
+pub(crate) const FIRST: Kernel = Kernel([2, 6, 29]);
 pub(crate) const WORDS: &str = "VERSION, as 2.6.38|3.19|4.14";
 
-/// The first kernel that decodes each codec. Plain LZMA has stayed a patch of vendors.
-const CODECS: [(Algorithm, &str, Kernel); 5] = [
-    (Algorithm::Zlib, "gzip", FIRST),
-    (Algorithm::Lzo, "lzo", Kernel([2, 6, 36])),
-    (Algorithm::Xz, "xz", Kernel([2, 6, 38])),
-    (Algorithm::Lz4, "lz4", Kernel([3, 19, 0])),
-    (Algorithm::Zstd, "zstd", Kernel([4, 14, 0])),
+/// Codecs of SquashFS in the order of their numbers, which begin with 1, and the first kernel that
+/// decodes each. Plain LZMA remained a vendor patch.
+const CODECS: [(Algorithm, Option<Kernel>); 6] = [
+    (Algorithm::Zlib, Some(FIRST)),
+    (Algorithm::LzmaAlone, None),
+    (Algorithm::Lzo, Some(Kernel([2, 6, 36]))),
+    (Algorithm::Xz, Some(Kernel([2, 6, 38]))),
+    (Algorithm::Lz4, Some(Kernel([3, 19, 0]))),
+    (Algorithm::Zstd, Some(Kernel([4, 14, 0]))),
 ];
+
+/// The algorithms of SquashFS.
+pub(crate) fn algorithms() -> [Algorithm; CODECS.len()] {
+    CODECS.map(|(algorithm, _)| algorithm)
+}
+
+/// The number of a codec in the superblock; 0 for one that SquashFS does not have.
+pub(crate) fn number(algorithm: Algorithm) -> u16 {
+    let numbered = CODECS.iter().zip(1..);
+    numbered.filter(|(row, _)| row.0 == algorithm).map(|(_, number)| number).next().unwrap_or(0)
+}
+
+/// The codec of a number.
+///
+/// Errors: `Unsupported`.
+pub(crate) fn of_number(number: u16) -> Result<Algorithm> {
+    let found = CODECS.iter().zip(1_u16..).find(|(_, known)| *known == number);
+    found.map(|(row, _)| row.0).ok_or_else(|| {
+        let what = format!("codec number {number}, 1 (gzip) to {} (zstd) are supported", CODECS.len());
+        Error::unsupported("squashfs image", what)
+    })
+}
+
+/// The first kernel that decodes a codec.
+pub(crate) fn since(algorithm: Algorithm) -> Option<Kernel> {
+    CODECS.iter().find(|row| row.0 == algorithm)?.1
+}
 
 impl fmt::Display for Kernel {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -32,9 +59,7 @@ impl fmt::Display for Kernel {
 }
 
 impl Kernel {
-    /// Reads the name of a kernel.
-    ///
-    /// Errors: `Usage` for what is no version, and for one before the first with SquashFS 4.0.
+    /// Errors: `Usage` for an invalid version, and for one before the first with SquashFS 4.0.
     pub(crate) fn parse(text: &str) -> Result<Self> {
         let number =
             |text: &str| text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok())?;
@@ -49,19 +74,19 @@ impl Kernel {
         })
     }
 
-    /// Refuses a codec that this kernel does not read.
-    ///
-    /// Errors: `Usage`, naming the first kernel that does, and codecs for this one.
+    /// Errors: `Usage` for a codec that this kernel does not decode, with the first kernel that
+    /// does, and codecs for this one.
     pub(crate) fn check(self, algorithm: Algorithm) -> Result<()> {
-        let row = CODECS.iter().find(|row| row.0 == algorithm);
-        if row.is_some_and(|row| row.2 <= self) {
+        let reads = |algorithm| since(algorithm).is_some_and(|since| since <= self);
+        if reads(algorithm) {
             return Ok(());
         }
-        let error = match row {
-            Some((_, name, since)) => lacks_in_kernel(&format!("codec {name}"), since, &self),
+        let error = match since(algorithm) {
+            Some(since) => lacks_in_kernel(&format!("codec {algorithm}"), &since, &self),
             None => Error::usage("codec lzma: no Linux reads it in squashfs, only kernels of vendors do"),
         };
-        let known: Vec<&str> = CODECS.iter().filter(|row| row.2 <= self).map(|row| row.1).collect();
+        let known = algorithms().into_iter().filter(|known| reads(*known));
+        let known: Vec<&str> = known.map(Algorithm::name).collect();
         Err(error.hint(format!("Linux {self} reads {}", known.join(", "))))
     }
 }

@@ -1,4 +1,4 @@
-//! SquashFS as Linux reads it (`fs/squashfs/{namei,inode,id,fragment,block,cache}.c`).
+//! Reads of Linux (`fs/squashfs/{namei,inode,id,fragment,block,cache}.c`).
 
 use crate::v4::volume::SquashfsVolume;
 use crate::{Cursor, RawKind, Region, SQUASHFS_INVALID_FRAG, data, dir, inode};
@@ -14,11 +14,9 @@ const FRAGMENTS_KEPT: usize = 3;
 const UNIT: u64 = 1024;
 /// "squashfs: cache partial compressed blocks".
 const EDGES_SINCE: Option<(u16, u16)> = Some((6, 5));
-/// Length of the header of a metadata block.
 const HEADER_LEN: u64 = 2;
 
 impl SquashfsVolume {
-    /// Returns the blocks of a region from the one at `first` to the one at `last`.
     fn read_from(&self, region: &Region, first: u64, last: u64) -> Result<Vec<KernelRead>> {
         let mut reads = Vec::new();
         let mut offset = first;
@@ -38,7 +36,7 @@ impl KernelReads for &SquashfsVolume {
         KernelCache::Blocks { metadata, shared, header_len: HEADER_LEN, unit: UNIT, edges_since: EDGES_SINCE }
     }
 
-    /// With each inode the driver looks up its owners, and the fragment of its tail.
+    /// For each inode the driver looks up its owners, and the fragment of its tail.
     fn inode(&self, id: InodeId) -> Result<Vec<KernelRead>> {
         let raw = inode::raw_inode(*self, id)?;
         let layout = &self.geometry.layout;
@@ -68,8 +66,7 @@ impl KernelReads for &SquashfsVolume {
         Ok([index?, list?].concat())
     }
 
-    /// Blocks that are stored uncompressed lie in one extent, and are read one by one; a fragment
-    /// is read as a whole.
+    /// Uncompressed blocks share an extent, and are read one by one; a fragment is read as a whole.
     fn blocks(&self, id: InodeId) -> Result<Vec<KernelBlock>> {
         let raw = inode::raw_inode(*self, id)?;
         let RawKind::File(file) = raw.kind else { return Err(raw.not_a("file")) };
@@ -81,7 +78,8 @@ impl KernelReads for &SquashfsVolume {
             let Some(whole) = KernelBlock::of_extent(&extent) else { return ControlFlow::Continue(()) };
             for range in parts_of(extent.range(), block_len).filter(|_| !whole.compressed) {
                 let passed = range.start.saturating_sub(extent.offset);
-                let (offset, len) = (whole.read.offset.saturating_add(passed), u32_of(len_of(&range)));
+                let offset = whole.read.offset.saturating_add(passed);
+                let len = u32_of(len_of(&range));
                 let read = KernelRead { offset, stored: len, decoded: len };
                 blocks.push(KernelBlock { read, range, ..whole.clone() });
             }

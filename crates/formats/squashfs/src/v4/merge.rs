@@ -1,8 +1,8 @@
-//! Settings of an image that holds the blocks of others.
+//! Settings of an image that contains the blocks of others.
 //!
-//! Blocks of different images agree if their codec and the block size are the same. Of the codec's
-//! options, decoders rely on the dictionary of xz alone: the largest holds. Levels tell people how
-//! blocks were made; where images differ, the options are left out.
+//! Blocks of different images agree if their codec and block size are equal. Of the codec's
+//! options, decoders only need the dictionary of xz: the largest is recorded. Levels are
+//! informative; if images differ, the options are omitted.
 
 use crate::v4::disk::{
     SQUASHFS_EXPORT, SQUASHFS_NOD, SQUASHFS_NOF, SQUASHFS_NOI, SQUASHFS_NOID, SQUASHFS_NOX,
@@ -16,7 +16,7 @@ use packfs_format::{AnyStored, Coding, Merging, PackFormat, PackSettings, Volume
 use std::any::Any;
 use std::collections::BTreeSet;
 
-/// Flags of structures that are stored uncompressed, and their names in options.
+/// Flags of uncompressed structures, and their names in options.
 const UNCOMPRESSED: [(u16, &str); 5] = [
     (SQUASHFS_NOI, "inodes"),
     (SQUASHFS_NOD, "data"),
@@ -25,7 +25,6 @@ const UNCOMPRESSED: [(u16, &str); 5] = [
     (SQUASHFS_NOID, "ids"),
 ];
 
-/// See [`packfs_format::Format::merger`].
 pub(crate) fn merger(merging: &Merging<'_>) -> Result<Box<dyn PackFormat>> {
     if !merging.data_files.is_empty() {
         let error = Error::usage("squashfs images hold their data themselves");
@@ -57,7 +56,7 @@ pub(crate) fn merger(merging: &Merging<'_>) -> Result<Box<dyn PackFormat>> {
         ..PackSettings::default()
     };
     let spec = spec(algorithm, &volumes, &codings)?;
-    // Options that packfs does not write are left out, too.
+    // Options that packfs does not write are omitted, too.
     let settings = Some(settings(spec)).filter(|settings| Options::new(settings).is_ok());
     pack::packer(&settings.unwrap_or_else(|| PackSettings {
         codec: Some(algorithm.name().into()),
@@ -88,7 +87,7 @@ fn coding(volume: &SquashfsVolume) -> Result<Coding> {
     })
 }
 
-/// Errors: `Usage`, naming both images and what differs.
+/// Errors: `Usage` with both images and the difference.
 fn check_same(one: &SquashfsVolume, other: &SquashfsVolume) -> Result<()> {
     let (a, b) = (&one.geometry.layout, &other.geometry.layout);
     let differs = if a.block_len != b.block_len {
@@ -107,7 +106,7 @@ fn check_same(one: &SquashfsVolume, other: &SquashfsVolume) -> Result<()> {
         .hint(format!("packfs repack {name} NEW {repack} makes an image that can be merged")))
 }
 
-/// Returns the codec as it is typed.
+/// Returns the codec in the syntax of the option.
 fn spec(algorithm: Algorithm, volumes: &[&SquashfsVolume], codings: &[Coding]) -> Result<String> {
     if let Some(first) = codings.first()
         && codings.iter().all(|coding| coding.spec == first.spec && coding.spec != "none")
@@ -121,7 +120,7 @@ fn spec(algorithm: Algorithm, volumes: &[&SquashfsVolume], codings: &[Coding]) -
     for volume in volumes {
         let words = volume.codec_words()?.words;
         let value = |key: &str| words.iter().find_map(|word| word.strip_prefix(key));
-        // Without options, the dictionary is as long as a block.
+        // Without options, the dictionary has the length of a block.
         let len = value("dict=").and_then(|len| len.parse().ok());
         dict_len = len.unwrap_or(volume.geometry.layout.block_len).max(dict_len);
         filters.extend(value("bcj=").into_iter().flat_map(|names| names.split('+')).map(str::to_owned));

@@ -1,8 +1,8 @@
-//! SquashFS 4.0: raw structures of the disk on one side, packfs's plain facts on the other.
+//! SquashFS 4.0: raw structures on disk, and their conversion to the types of packfs.
 //!
-//! Owns everything that knows how a SquashFS image is built. The read side opens an image, walks
-//! and checks it; the pack side plans an image and lays out what surrounds the data. Decodes and
-//! encodes metadata, never file data; starts no thread and touches no directory of the host.
+//! Owns everything that is specific to SquashFS 4.0 images. The read side opens, walks, and checks
+//! an image; the pack side plans an image and lays out everything except the data. Decodes and
+//! encodes metadata, never file data; starts no thread and opens no host file.
 
 mod check;
 #[allow(clippy::cast_possible_truncation, reason = "the options of a codec are a few bytes of our own")]
@@ -42,7 +42,7 @@ use std::sync::Arc;
 
 static MAGICS: [Magic; 2] = [Magic { bytes: b"hsqs", at: 0 }, Magic { bytes: b"shsq", at: 0 }];
 
-/// From quick to small. Linux reads zstd from 4.14 on, xz from 2.6.38 on.
+/// From fast to small. Linux decodes zstd since 4.14, xz since 2.6.38.
 const LADDER: [Rung; 5] = [
     Rung { codec: "gzip", block_size: 1 << 20, optimize: None },
     Rung { codec: "zstd:19", block_size: 512 << 10, optimize: None },
@@ -55,7 +55,6 @@ const LADDER: [Rung; 5] = [
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Squashfs;
 
-/// Identity of the format.
 static INFO: FormatInfo = FormatInfo {
     name: "squashfs",
     is_dense: true,

@@ -1,22 +1,19 @@
-//! From the superblock to a checked [`Geometry`]: where everything of an image is.
+//! Conversion of the superblock to a checked [`Geometry`].
 //!
-//! Owns every rule that holds for the image as a whole. Refuses what current kernels refuse to
-//! mount, save what only matters to them: page sizes, and that tables touch each other (that is for
-//! the check to say).
+//! Owns every rule of the image as a whole. Refuses what current kernels refuse to mount, except
+//! for their own limits: page sizes, and adjacent tables (which the check reports).
 
 use crate::v4::corruption::Corruption;
 use crate::v4::disk::*;
+use crate::v4::kernel;
 use crate::v4::vendor;
 use crate::{
     Endian, Layout, MetadataFault, Place, Region, SQUASHFS_METADATA_SIZE, Table, TableKind,
     inodes_and_directories,
 };
-use packfs_codec::Algorithm;
 use packfs_core::{Error, Image, Result};
-use packfs_format::InodeId;
+use packfs_format::{InodeId, read_structure};
 use std::mem::size_of;
-use zerocopy::FromZeros;
-use zerocopy::IntoBytes;
 
 const FRAGMENTS: TableKind = kind("fragment table", "fragment table block", 16);
 const EXPORT: TableKind = kind("export table", "export table block", 8);
@@ -32,11 +29,11 @@ const fn kind(name: &'static str, block_name: &'static str, row_len: usize) -> T
 /// The tables of extended attributes.
 #[derive(Clone, Debug)]
 pub(crate) struct XattrTables {
-    /// One row a set.
+    /// One row per set.
     pub(crate) sets: Table,
     /// Names and values.
     pub(crate) pairs: Region,
-    /// Start of the xattr id table's head; its list follows.
+    /// Start of the xattr id table's header; its list follows.
     pub(crate) head: u64,
 }
 
@@ -46,28 +43,25 @@ pub(crate) struct OptionsBlock {
     /// Start of their bytes, after the block's header.
     pub(crate) at: u64,
     pub(crate) len: u16,
-    /// Compressed options are legal, but no known program writes them, since a reader may need them
+    /// Compressed options are valid, but no known program writes them, since a reader may need them
     /// to decompress.
     pub(crate) compressed: bool,
 }
 
 impl OptionsBlock {
-    /// Returns their end.
     pub(crate) fn end(&self) -> u64 {
         self.at.saturating_add(self.len.into())
     }
 }
 
-/// Validated locations of an image's structures.
 #[derive(Clone, Debug)]
 pub(crate) struct Geometry {
     pub(crate) super_block: SuperBlock,
     /// Offset of the superblock: 0, or near the end of a streamed image.
     pub(crate) super_block_at: u64,
-    /// Length of the file, at least `bytes_used`.
     pub(crate) image_len: u64,
     pub(crate) bytes_used: u64,
-    /// Locations that images of all generations have.
+    /// Locations common to all versions.
     pub(crate) layout: Layout,
     pub(crate) options: Option<OptionsBlock>,
     pub(crate) ids: Table,
@@ -75,19 +69,17 @@ pub(crate) struct Geometry {
 }
 
 impl Geometry {
-    /// Returns true if the superblock's flag `bit` is set.
     pub(crate) fn flag(&self, bit: u16) -> bool {
         self.super_block.flags.get() & (1 << bit) != 0
     }
 
-    /// Reads and checks.
     pub(crate) fn read(image: &dyn Image) -> Result<Geometry> {
         let (super_block, super_block_at) = read_super_block(image)?;
-        let algorithm = algorithm(super_block.compression.get())?;
+        let algorithm = kernel::of_number(super_block.compression.get())?;
         let block_len = block_len(&super_block)?;
         let image_len = image.len();
         let bytes_used = bytes_used(&super_block, image_len)?;
-        // All metadata lies there, and most of it is read in any case.
+        // All metadata is there, and most of it is read anyway.
         let tables = super_block.inode_table_start.get().min(bytes_used)..bytes_used;
         image.will_read(std::slice::from_ref(&tables));
         let (tables, directories_end) = Tables::read(image, &super_block, bytes_used)?;
@@ -127,12 +119,11 @@ fn read_super_block(image: &dyn Image) -> Result<(SuperBlock, u64)> {
     if len < super_block_len {
         return Err(Corruption::Short { len }.into());
     }
-    let mut super_block = SuperBlock::new_zeroed();
-    image.read_exact_at(0, super_block.as_mut_bytes())?;
+    let mut super_block: SuperBlock = read_structure(image, 0)?;
     let mut at = 0;
     if super_block.s_magic.get() == SQUASHFS_MAGIC_STREAMED {
         at = len.saturating_sub(super_block_len);
-        image.read_exact_at(at, super_block.as_mut_bytes())?;
+        super_block = read_structure(image, at)?;
         let found = super_block.s_magic.get();
         if found != SQUASHFS_MAGIC {
             return Err(Corruption::StreamedEnd { at, found }.into());
@@ -159,22 +150,6 @@ fn read_super_block(image: &dyn Image) -> Result<(SuperBlock, u64)> {
         .hint("format squashfs-legacy reads versions 1.0 to 3.1"));
     }
     Ok((super_block, at))
-}
-
-/// The algorithm behind the superblock's codec number.
-pub(crate) fn algorithm(compression: u16) -> Result<Algorithm> {
-    Ok(match compression {
-        ZLIB_COMPRESSION => Algorithm::Zlib,
-        LZMA_COMPRESSION => Algorithm::LzmaAlone,
-        LZO_COMPRESSION => Algorithm::Lzo,
-        XZ_COMPRESSION => Algorithm::Xz,
-        LZ4_COMPRESSION => Algorithm::Lz4,
-        ZSTD_COMPRESSION => Algorithm::Zstd,
-        other => {
-            let what = format!("codec number {other}, 1 (gzip) to 6 (zstd) are supported");
-            return Err(Error::unsupported("squashfs image", what));
-        }
-    })
 }
 
 fn block_len(super_block: &SuperBlock) -> Result<u32> {
@@ -209,8 +184,8 @@ struct Tables {
 }
 
 impl Tables {
-    /// Reads the lists of all lookup tables, from the image's end towards its start, each having to
-    /// end before the one read before it. Also returns where the first of them starts.
+    /// Reads the lists of all lookup tables, from the end of the image towards its start; each must
+    /// end before the one read before it. Also returns the start of the first.
     fn read(image: &dyn Image, super_block: &SuperBlock, bytes_used: u64) -> Result<(Tables, u64)> {
         let xattrs = xattrs(image, super_block, bytes_used)?;
         let limit = xattrs.as_ref().map_or(bytes_used, |xattrs| xattrs.pairs.start);
@@ -253,8 +228,7 @@ fn xattrs(image: &dyn Image, super_block: &SuperBlock, bytes_used: u64) -> Resul
             list_len: head_len,
             limit: bytes_used,
         })?;
-    let mut raw = XattrIdTable::new_zeroed();
-    image.read_exact_at(head, raw.as_mut_bytes())?;
+    let raw: XattrIdTable = read_structure(image, head)?;
     let count = raw.xattr_ids.get();
     if count == 0 {
         return Err(Corruption::NoXattrIds { at: head }.into());
@@ -278,7 +252,6 @@ fn xattrs(image: &dyn Image, super_block: &SuperBlock, bytes_used: u64) -> Resul
     Ok(Some(XattrTables { sets, pairs, head }))
 }
 
-/// Finds the codec's options after the superblock.
 fn options(image: &dyn Image, super_block: &SuperBlock, limit: u64) -> Result<Option<OptionsBlock>> {
     if super_block.flags.get() & (1 << SQUASHFS_COMP_OPT) == 0 {
         return Ok(None);

@@ -1,14 +1,13 @@
-//! The options of SquashFS images: what may be asked for, and what holds otherwise.
+//! The options of SquashFS images, with their defaults.
 
 use super::kernel::{self, Kernel};
 use crate::pack::{Duplicates, Fragments, PADDING, Uncompressed, typed_options};
-use packfs_codec::{Algorithm, CodecSettings, Lz4HcSettings, Lz4Settings, XzSettings, ZlibSettings};
+use packfs_codec::{CodecSettings, Lz4HcSettings, Lz4Settings, XzSettings, ZlibSettings};
 use packfs_codec::{CodecSpec, DictLens};
 use packfs_core::{Error, Goal, Result};
 use packfs_format::{PackSettings, SWITCH, Values, options};
 
 options! {
-    /// Everything that shapes an image, checked.
     pub(crate) struct Options for "squashfs" {
         codec_name: String,
         /// Never `None`: an image without compression still names a codec.
@@ -38,14 +37,10 @@ pub(crate) const BLOCK_LEN_MIN: u32 = 4 << 10;
 pub(crate) const BLOCK_LEN_MAX: u32 = 1 << 20;
 const CODEC_DEFAULT: &str = "gzip";
 
-/// The algorithms that SquashFS has, in the order of their numbers.
-const ALGORITHMS: [Algorithm; 6] =
-    [Algorithm::Zlib, Algorithm::LzmaAlone, Algorithm::Lzo, Algorithm::Xz, Algorithm::Lz4, Algorithm::Zstd];
-
 impl Options {
-    /// Checks what the user asked for.
+    /// Checks the given options.
     ///
-    /// Errors: `Usage`, naming what was found and what is allowed.
+    /// Errors: `Usage` with the value and the permitted ones.
     pub(crate) fn new(settings: &PackSettings) -> Result<Self> {
         let block_len = settings.block_size.unwrap_or(block_len_for(settings.optimize));
         if !block_len.is_power_of_two() || !(BLOCK_LEN_MIN..=BLOCK_LEN_MAX).contains(&block_len) {
@@ -56,20 +51,21 @@ impl Options {
         let typed = &*packfs_codec::codec_for_goal(named, settings.optimize);
         let spec: CodecSpec = typed.parse().map_err(|fault| unknown_codec(typed, fault))?;
         let resolved = spec
-            .resolve(&ALGORITHMS, DictLens::of_block(block_len))
+            .resolve(&kernel::algorithms(), DictLens::of_block(block_len))
             .map_err(|fault| unknown_codec(typed, fault))?;
         let options = typed_options(settings, resolved.is_none());
         let codec = resolved.unwrap_or(CodecSettings::Zlib(ZlibSettings::default()));
         let own_codec = own_codec(&codec, typed != named);
-        let made_at = u32::try_from(settings.made_at.max(0)).unwrap_or(u32::MAX);
+        let made_at = crate::mkfs_time(settings.made_at);
         let options = Options::read(spec.to_string(), codec, own_codec, block_len, made_at, options)?;
-        // An image without compression names a codec, too, and the kernel has to have it.
+        // An image without compression names a codec, too, which the kernel must have.
         options.kernel.map_or(Ok(()), |kernel| kernel.check(options.codec.algorithm()))?;
         Ok(options)
     }
 
     /// Returns the codec of metadata blocks: that of data, without settings that only suit data.
-    /// There is so little metadata that LZ4 can take its time, except if build speed is the goal.
+    /// Metadata is so small that a slow level of LZ4 is affordable, except if build speed is the
+    /// goal.
     pub(crate) fn metadata_codec(&self) -> CodecSettings {
         match self.codec.clone() {
             CodecSettings::Zlib(zlib) => CodecSettings::Zlib(ZlibSettings { strategies: Vec::new(), ..zlib }),
@@ -82,7 +78,7 @@ impl Options {
     }
 }
 
-/// The codec that holds if none is named. Every kernel and tool reads zlib streams.
+/// Returns the default codec. Every kernel and tool decodes zlib.
 fn codec_for(goal: Goal) -> &'static str {
     match goal {
         Goal::Size => "xz",
@@ -92,8 +88,7 @@ fn codec_for(goal: Goal) -> &'static str {
     }
 }
 
-/// The block size that holds if none is named. Larger blocks see more of what occurs again; who
-/// wants a page decodes a block.
+/// Returns the default block size. Larger blocks compress better; reading one page decodes a block.
 fn block_len_for(goal: Goal) -> u32 {
     match goal {
         Goal::Size => BLOCK_LEN_MAX,
@@ -119,9 +114,10 @@ const METADATA_LZ4HC_LEVEL: u8 = 9;
 
 fn unknown_codec(typed: &str, fault: packfs_codec::SettingsError) -> Error {
     let error = Error::usage(fault);
-    match typed.starts_with("deflate") {
-        true => error.hint("squashfs knows deflate in zlib streams, and calls it gzip"),
-        false => error,
+    if typed.starts_with("deflate") {
+        error.hint("squashfs knows deflate in zlib streams, and calls it gzip")
+    } else {
+        error
     }
 }
 

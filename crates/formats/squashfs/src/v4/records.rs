@@ -13,7 +13,7 @@ use std::mem::size_of;
 use zerocopy::little_endian::U32;
 
 const SHAPE: Shape = Shape {
-    // A base and a link count.
+    // Base and link count.
     inode_len_min: (size_of::<InodeBase>() + size_of::<IpcInode>()) as u64,
     size_word_len: size_of::<U32>() as u64,
     run_header_len: u32_of(size_of::<DirHeader>() as u64),

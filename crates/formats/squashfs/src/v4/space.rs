@@ -1,6 +1,4 @@
-//! Owners of an image's bytes.
-//!
-//! Owns the map from structures to ranges, for every image that can be walked.
+//! Owners of an image's bytes: maps structures to ranges, for every image that can be walked.
 
 use crate::SpaceClaims;
 use crate::v4::disk::*;
@@ -9,9 +7,8 @@ use packfs_core::{Result, range_at};
 use packfs_format::SpaceOwner;
 use std::mem::size_of;
 
-impl SquashfsVolume {
-    /// See [`packfs_format::Volume::space`].
-    pub(crate) fn space_owners(&self) -> Result<Vec<SpaceOwner>> {
+impl packfs_format::Space for SquashfsVolume {
+    fn space(&self) -> Result<Vec<SpaceOwner>> {
         let geometry = &self.geometry;
         let super_block_len = size_of::<SuperBlock>() as u64;
         let mut claims = SpaceClaims::default();
@@ -23,10 +20,10 @@ impl SquashfsVolume {
         }
         claims.add_table(&geometry.ids, "id table");
         if let Some(xattrs) = &geometry.xattrs {
-            // The head lies between the blocks of the sets and their list.
+            // The header is between the blocks of the sets and their list.
             claims.add(xattrs.pairs.start..xattrs.sets.list_end(), "xattr table");
         }
-        // The superblock of a streamed image stands after the padding.
+        // The superblock of a streamed image follows the padding.
         let padding_end = if at < geometry.bytes_used { geometry.image_len } else { at };
         claims.add(geometry.bytes_used..padding_end, "padding");
         claims.owners(self, geometry.image_len)

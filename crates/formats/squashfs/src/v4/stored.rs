@@ -1,4 +1,4 @@
-//! Data of an image as it is stored: size words and fragments, none of which is decoded.
+//! Stored form of data, which is not decoded: size words and fragments.
 
 use crate::data::{blocks_len, each_block, fragment_rows, tail_extent};
 use crate::inode::{raw_inode, word_count};
@@ -18,7 +18,7 @@ impl StoredBlocks for SquashfsVolume {
         })?;
         let has_tail = file.file_size > blocks_len(self, &file);
         if has_tail {
-            // Checks the place of the tail.
+            // Checks the position of the tail.
             tail_extent(self, &raw, &file)?;
         }
         Ok(FilePlace {

@@ -1,4 +1,4 @@
-//! LZMA as makers of devices had it in 4.0 before squashfs-tools did: under the same codec number,
+//! LZMA of vendors that used it in 4.0 before squashfs-tools did: with the same codec number,
 //! without the length.
 //!
 //! Owns the decision between the two framings, made once for an image, on its first compressed
@@ -10,7 +10,7 @@ use packfs_codec::Algorithm;
 use packfs_codec::Decoders;
 use packfs_core::{Image, Result};
 
-/// The framing that an image with this codec has; only LZMA has two.
+/// Returns the framing of an image with this codec; only LZMA has two.
 pub(crate) fn framing(image: &dyn Image, algorithm: Algorithm, inodes: &Region) -> Result<Algorithm> {
     if algorithm != Algorithm::LzmaAlone {
         return Ok(algorithm);
@@ -19,7 +19,7 @@ pub(crate) fn framing(image: &dyn Image, algorithm: Algorithm, inodes: &Region) 
     let mut room = [0; SQUASHFS_METADATA_SIZE];
     let mut decoders = Decoders::new();
     let mut decodes = |algorithm| decoders.decompress(algorithm, &block, &mut room).is_ok();
-    // A damaged block is told where it is read.
+    // A damaged block is reported where it is read.
     let is_vendors = !decodes(algorithm) && decodes(Algorithm::LzmaProps);
     Ok(if is_vendors { Algorithm::LzmaProps } else { algorithm })
 }

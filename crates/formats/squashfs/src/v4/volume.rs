@@ -1,4 +1,4 @@
-//! The opened image: holds what all read modules share and hands their answers out as a [`Volume`].
+//! The opened image as a [`packfs_format::Volume`], with the state common to all readers.
 
 use crate::v4::corruption::{Corruption, NO_XATTRS, UNKNOWN_XATTRS};
 use crate::v4::disk::HEADER_FORM;
@@ -6,24 +6,21 @@ use crate::v4::open::Geometry;
 use crate::{BlockIndex, Metadata, Records, data, dir, inode, padded_len, tables_fault};
 use packfs_core::{Error, Image, Result, Xattrs};
 use packfs_format::{
-    AnyStored, Coding, DirCursor, DirEntry, Extent, Facts, Finding, Inode, InodeId, KernelReads, SpaceOwner,
-    Volume,
+    AnyStored, Coding, DirCursor, DirEntry, Extent, Facts, Health, Inode, InodeId, KernelReads, Volume,
 };
 use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
 use zerocopy::little_endian::U32;
 
-/// An opened SquashFS image.
 pub(crate) struct SquashfsVolume {
     pub(crate) geometry: Geometry,
     pub(crate) metadata: Metadata,
     pub(crate) block_index: BlockIndex,
-    /// The id table, whole: 65,535 rows at most.
+    /// The whole id table, at most 65,535 rows.
     pub(crate) ids: Vec<u32>,
 }
 
 impl SquashfsVolume {
-    /// Opens an image.
     pub(crate) fn open(image: Arc<dyn Image>) -> Result<Self> {
         let geometry = Geometry::read(&*image)?;
         let metadata = Metadata::new(image, HEADER_FORM, geometry.layout.algorithm);
@@ -36,20 +33,13 @@ impl SquashfsVolume {
     }
 }
 
+crate::volume::shared_traits!(SquashfsVolume);
+
 impl Volume for SquashfsVolume {
     crate::volume::shared_answers!();
 
     fn format(&self) -> &'static packfs_format::FormatInfo {
         &crate::v4::INFO
-    }
-
-    fn whole_fault(&self, _checksum: bool) -> Result<Option<Error>> {
-        let others: Vec<_> = self.geometry.xattrs.iter().map(|tables| &tables.sets).collect();
-        if let Some(fault) = tables_fault(self, &others)? {
-            return Ok(Some(fault));
-        }
-        let refusal = self.refusals()?.into_iter().next();
-        Ok(refusal.map(|(name, words)| Error::corrupt("squashfs image", format!("{name}: {words}"))))
     }
 
     fn xattrs(&self, id: InodeId) -> Result<Xattrs> {
@@ -79,5 +69,20 @@ impl Volume for SquashfsVolume {
 
     fn facts(&self) -> Result<Facts> {
         self.image_facts()
+    }
+
+    fn health(&self) -> Option<&dyn Health> {
+        Some(self)
+    }
+}
+
+impl Health for SquashfsVolume {
+    fn whole_fault(&self, _checksum: bool) -> Result<Option<Error>> {
+        let others: Vec<_> = self.geometry.xattrs.iter().map(|tables| &tables.sets).collect();
+        if let Some(fault) = tables_fault(self, &others)? {
+            return Ok(Some(fault));
+        }
+        let refusal = self.refusals()?.into_iter().next();
+        Ok(refusal.map(|(name, words)| Error::corrupt("squashfs image", format!("{name}: {words}"))))
     }
 }

@@ -1,8 +1,8 @@
-//! Extended attributes: a set's index turned into names and values.
+//! Extended attributes: conversion of a set's index to names and values.
 //!
-//! Owns prefixes, out-of-line values and their limits. Invariant: a set never takes more memory
-//! than 64 KiB of names and 64 MiB of values, whatever the image says. Attributes with a prefix
-//! that this version of the format does not know are passed over, as the kernel does.
+//! Owns prefixes, out-of-line values, and their limits. Invariant: a set never takes more memory
+//! than 64 KiB of names and 64 MiB of values. Attributes with an unknown prefix are skipped, as by
+//! the kernel.
 
 use crate::v4::corruption::{Corruption, XATTR_NAMES_LEN_MAX, XATTR_TOTAL_LEN_MAX, XATTR_VALUE_LEN_MAX};
 use crate::v4::disk::*;
@@ -12,15 +12,14 @@ use crate::{Cursor, InodeRef, Place};
 use packfs_core::{Result, Xattrs};
 use zerocopy::little_endian::U64;
 
-/// Longest full name, in bytes (`XATTR_NAME_MAX` in the kernel's `limits.h`).
+/// Longest full name (`XATTR_NAME_MAX` of Linux's `limits.h`).
 const NAME_LEN_MAX: usize = 255;
-/// Fewest bytes that an attribute can take: two heads and one byte of name.
+/// Shortest attribute: two headers and one byte of name.
 const PAIR_LEN_MIN: u64 = 9;
 
-/// More than the heads of a name and a value take, in bytes.
+/// Upper bound of the headers of a name and a value.
 const HEADS_LEN_MAX: u64 = 16;
 
-/// The namespace that a prefix number means.
 pub(crate) fn prefix(r#type: u16) -> Option<&'static [u8]> {
     match r#type & SQUASHFS_XATTR_PREFIX_MASK {
         SQUASHFS_XATTR_USER => Some(b"user."),
@@ -30,23 +29,20 @@ pub(crate) fn prefix(r#type: u16) -> Option<&'static [u8]> {
     }
 }
 
-/// Values read of one set besides its attributes.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct SetFigures {
     /// Size recorded in the row: bytes of names with a NUL each, and of values.
     pub(crate) size_found: u64,
-    /// Size computed from the attributes.
     pub(crate) size: u64,
-    /// Attributes, those with an unknown prefix included.
+    /// Number of attributes, including those with an unknown prefix.
     pub(crate) count: u32,
-    /// Attributes with an unknown prefix.
+    /// Number of attributes with an unknown prefix.
     pub(crate) unknown: u32,
-    /// Bytes passed over with them.
     pub(crate) unknown_len: u64,
 }
 
 impl SetFigures {
-    /// True if no writer counts like this: some count the heads of names and values instead of
+    /// True if no known writer counts like this: some count headers of names and values instead of
     /// prefixes.
     pub(crate) fn is_size_impossible(&self) -> bool {
         let heads = HEADS_LEN_MAX * u64::from(self.count);
@@ -55,7 +51,7 @@ impl SetFigures {
 }
 
 impl SquashfsVolume {
-    /// The attributes of set `index`; `place` is the inode, for messages.
+    /// Reads a set; `place` is the inode, for messages.
     pub(crate) fn xattr_set(&self, index: u32, place: Place) -> Result<(Xattrs, SetFigures)> {
         let Some(tables) = &self.geometry.xattrs else { return Ok(Default::default()) };
         let row: Option<XattrId> = tables.sets.row(&self.metadata, index)?;
@@ -110,7 +106,8 @@ impl SquashfsVolume {
         Ok((xattrs, figures))
     }
 
-    /// The value at the cursor, or the one it refers to; what is referred to never refers on.
+    /// Reads the value at the cursor, or the one that it refers to, which must not be a reference
+    /// again.
     fn value(&self, tables: &XattrTables, cursor: &mut Cursor<'_>, r#type: u16) -> Result<Vec<u8>> {
         if r#type & SQUASHFS_XATTR_VALUE_OOL == 0 {
             return in_line(cursor);

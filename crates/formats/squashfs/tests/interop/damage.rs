@@ -11,7 +11,7 @@ use std::path::Path;
 /// a loop would.
 const STEPS_MAX: u64 = 2_000_000;
 
-/// Reads everything that can be asked of an image; counts steps, and stops at errors of single
+/// Calls every method of an image that reads; counts steps, and stops at errors of single
 /// things only.
 fn read_everything(image: Vec<u8>) -> Result<u64> {
     let volume = crate::support::open(image)?;
@@ -27,7 +27,7 @@ fn read_everything(image: Vec<u8>) -> Result<u64> {
         let _ = volume.read_link(id);
         let _ = volume.lookup(id, b"file7");
         match volume.inode(id).map(|inode| inode.kind) {
-            // Damage can make a directory its own descendant: depth stands in for a reader's own
+            // Damage can make a directory its own descendant: depth replaces a reader's own
             // check.
             Ok(InodeKind::Directory) if depth < 50 && steps < 20_000 => {
                 let _ = volume.read_dir(id, DirCursor::default(), &mut |entry, _| {

@@ -6,11 +6,10 @@ use super::transaction::Item;
 use crate::corruption::Corruption;
 use packfs_core::Result;
 
-/// Types of items.
 const INODE: u16 = 0x123b;
 const NEW_INODES: u16 = 0x123f;
-/// Types without any effect on names and data: extents freed, owners, shared blocks, quotas, and
-/// what older kernels wrote.
+/// Types that do not affect names or data: freed extents, owners, shared blocks, quotas, and items
+/// of old kernels.
 const WITHOUT_EFFECT: [u16; 14] = [
     0x1236, 0x1237, 0x1238, 0x123d, 0x123e, 0x1240, 0x1241, 0x1242, 0x1243, 0x124a, 0x124b, 0x124c, 0x124d,
     0x124e,
@@ -34,22 +33,25 @@ impl Replay<'_> {
     }
 
     fn item(&mut self, item: &Item, lsn: u64) -> Result<()> {
-        match item.kind() {
+        match item.kind()? {
             BUFFER => self.buffer(item, lsn),
             INODE => self.inode(item, lsn),
             NEW_INODES => self.new_inodes(item),
             kind if WITHOUT_EFFECT.contains(&kind) || kind == LAST_WITHOUT_EFFECT => Ok(()),
-            kind => match self.intents.take(kind, item) {
-                true => Ok(()),
-                false => Err(Corruption::LogItemType { found: kind }.into()),
-            },
+            kind => {
+                if self.intents.take(kind, item)? {
+                    Ok(())
+                } else {
+                    Err(Corruption::LogItemType { found: kind }.into())
+                }
+            }
         }
     }
 }
 
-/// Returns the place of an item in the order of its transaction.
+/// Order of an item within its transaction.
 fn rank(item: &Item) -> Result<u8> {
-    Ok(match item.kind() {
+    Ok(match item.kind()? {
         BUFFER => match Format::parse(item)?.flags {
             flags if flags & CANCEL != 0 => 3,
             flags if flags & INODES != 0 => 2,

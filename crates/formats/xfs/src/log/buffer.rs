@@ -1,16 +1,18 @@
-//! Changes of blocks of metadata: applied, and their checksums put right.
+//! Changes of metadata blocks, applied with recomputed checksums.
 
-use super::format::{CANCEL, Changed, Format, INODES, put};
+use super::format::{CANCEL, Changed, Format, INODES};
 use super::state::Replay;
 use super::transaction::Item;
 use crate::corruption::Corruption;
-use crate::disk::{Checksum, be16, be32, be64, part, uuid};
+use crate::disk::*;
 use crate::super_block::SECTOR;
 use packfs_core::{Result, usize_of};
+use packfs_format::structure;
+use std::mem::offset_of;
+use zerocopy::big_endian::{U32, U64};
 
-/// Flags of blocks with quotas.
 const QUOTAS: u16 = 4 | 8 | 16;
-/// Bits of the flags before the kind of the block.
+/// Lower bits are flags; the kind of the block follows.
 const KIND_SHIFT: u32 = 11;
 /// Kinds of blocks (`enum xfs_blft`).
 const TREE: u16 = 4;
@@ -29,13 +31,11 @@ const ATTR_VALUE: u16 = 17;
 const SUPER: u16 = 18;
 const REALTIME_MAP: u16 = 19;
 const REALTIME_SUMMARY: u16 = 20;
-/// Most bytes of a block.
 const LEN_MAX: u64 = 64 << 10;
-/// Offset of the next pointer in an inode.
-const NEXT_AT: usize = 96;
+const NEXT_AT: usize = offset_of!(Dinode, di_next_unlinked);
 
 impl Replay<'_> {
-    /// Applies the change of a block, unless it was freed later, or is newer on disk.
+    /// Applies the change of a block, unless it is freed later, or newer on disk.
     pub(super) fn buffer(&mut self, item: &Item, lsn: u64) -> Result<()> {
         let format = Format::parse(item)?;
         let key = (format.first, format.sectors);
@@ -45,15 +45,18 @@ impl Replay<'_> {
         let head = usize_of(SECTOR);
         let is_long = format.len() > LEN_MAX || format.len() == 0;
         let Some(start) = self.target.read(format.at(), head)?.filter(|_| !is_long) else {
-            let fault = "longer than 64 KiB, or behind the end of the image";
-            return Err(Corruption::LogItem { what: "block", number: format.first, fault }.into());
+            return Err(Corruption::log_item(
+                "block",
+                format.first,
+                "longer than 64 KiB, or after the end of the image",
+            )
+            .into());
         };
         if self.lsn_of(&start).is_some_and(|found| found >= lsn) || format.flags & QUOTAS != 0 {
             return Ok(());
         }
         if format.at().saturating_add(format.len()) > self.target_len() {
-            let fault = "behind the end of the image";
-            return Err(Corruption::LogItem { what: "block", number: format.first, fault }.into());
+            return Err(Corruption::log_item("block", format.first, "after the end of the image").into());
         }
         let parts = format.parts(item)?;
         if format.flags & INODES != 0 {
@@ -69,8 +72,8 @@ impl Replay<'_> {
         Ok(())
     }
 
-    /// Applies the next pointers of inodes; all else in them is logged with the inodes.
-    fn next_pointers(&mut self, format: &Format<'_>, parts: &[(usize, &[u8])]) -> Result<()> {
+    /// Applies the next pointers of inodes; all other fields are logged with the inodes.
+    fn next_pointers(&mut self, format: &Format, parts: &[(usize, &[u8])]) -> Result<()> {
         let inode_len = self.target.super_block.inode_len;
         for (at, bytes) in parts {
             let first = at.saturating_sub(NEXT_AT).div_ceil(inode_len.max(1));
@@ -89,37 +92,28 @@ impl Replay<'_> {
         Ok(())
     }
 
-    /// Returns the number of the record that a block was last changed in; `None` if it holds none.
+    /// Returns the LSN of the last change of a block; `None` if it has none.
     fn lsn_of(&self, block: &[u8]) -> Option<u64> {
         let super_block = self.target.super_block;
-        let (lsn_at, uuid_at) = match be32(block, 0) {
-            _ if !super_block.is_v5() => return None,
-            // Short and long pointers of trees.
-            0x4142_3342 | 0x4142_3343 | 0x4941_4233 | 0x4649_4233 | 0x524d_4233 | 0x5233_4643 => (24, 32),
-            0x424d_4133 | 0x4d41_5052 | 0x5243_4e54 => (32, 40),
-            0x5841_4746 => (208, 64),
-            0x5841_464c => (24, 8),
-            0x5841_4749 => (320, 296),
-            0x5853_4c4d => (48, 16),
-            0x5844_4233 | 0x5844_4433 | 0x5844_4633 => (16, 24),
-            0x5846_5342 if super_block.meta_uuid != super_block.uuid => (240, 248),
-            0x5846_5342 => (240, 32),
-            _ => match be16(block, 8) {
-                0x3df1 | 0x3dff | 0x3ebe | 0x3bee => (24, 32),
-                _ => return None,
-            },
+        let stamp = Stamp::of(block).filter(|_| super_block.is_v5())?;
+        let uuid_at = match structure::<U32>(block, 0)?.get() {
+            // Written at once, so the LSN has no meaning; the bitmaps have none that is compared.
+            XFS_ATTR3_RMT_MAGIC | XFS_RTBITMAP_MAGIC | XFS_RTSUMMARY_MAGIC => return None,
+            XFS_SB_MAGIC if super_block.meta_uuid != super_block.uuid => offset_of!(Dsb, sb_meta_uuid),
+            _ => stamp.uuid,
         };
-        let lsn = be64(block, lsn_at);
-        let is_ours = uuid(block, uuid_at) == super_block.meta_uuid;
+        let lsn = structure::<U64>(block, stamp.lsn)?.get();
+        let is_ours = structure::<[u8; 16]>(block, uuid_at)? == super_block.meta_uuid;
         (is_ours && lsn != 0 && lsn != u64::MAX).then_some(lsn)
     }
 
-    /// Puts numbers of records and checksums into the changed blocks.
+    /// Stores LSNs and checksums in the changed blocks.
     pub(super) fn finish_blocks(&mut self) -> Result<()> {
         for (first, changed) in std::mem::take(&mut self.changed) {
-            let (at, len) = (first.saturating_mul(SECTOR), u64::from(changed.sectors).saturating_mul(SECTOR));
+            let at = first.saturating_mul(SECTOR);
+            let len = u64::from(changed.sectors).saturating_mul(SECTOR);
             let super_block = self.target.super_block;
-            // Parts of a directory block lie apart, each with a change of its own.
+            // A directory block may consist of several runs, each with a change.
             let is_dir = (DIR_BLOCK..=DIR_LEAF_OF_NODE).contains(&changed.kind);
             if len < super_block.dir_block_len && (is_dir || changed.kind == NODE) {
                 self.notes.add_part(super_block, at, len);
@@ -131,7 +125,9 @@ impl Replay<'_> {
             let block_len = usize_of(super_block.block_len);
             let piece_len = if changed.kind == ATTR_VALUE { block_len } else { bytes.len() };
             for (index, piece) in bytes.chunks_mut(piece_len).enumerate() {
-                let Some((lsn_at, sum_at)) = sum_places(changed.kind, piece) else { break };
+                let Some(Stamp { lsn: lsn_at, crc: sum_at, .. }) = stamp_of(changed.kind, piece) else {
+                    break;
+                };
                 if changed.kind != ATTR_VALUE {
                     put(piece, lsn_at, &changed.lsn.to_be_bytes());
                 }
@@ -145,30 +141,31 @@ impl Replay<'_> {
     }
 }
 
-/// Returns the offsets of number and checksum in a block of a kind.
-fn sum_places(kind: u16, block: &[u8]) -> Option<(usize, usize)> {
-    let (magic, hash_magic) = (be32(block, 0), be16(block, 8));
-    Some(match kind {
-        TREE => match magic {
-            0x4142_3342 | 0x4142_3343 | 0x4941_4233 | 0x4649_4233 | 0x524d_4233 | 0x5233_4643 => (24, 52),
-            0x424d_4133 | 0x4d41_5052 | 0x5243_4e54 => (32, 64),
-            _ => return None,
-        },
-        FREE_HEADER if magic == 0x5841_4746 => (208, 216),
-        LIST_HEADER if magic == 0x5841_464c => (24, 32),
-        INODE_HEADER if magic == 0x5841_4749 => (320, 312),
-        LINK if magic == 0x5853_4c4d => (48, 12),
-        ATTR_VALUE if magic == 0x5841_524d => (48, 12),
-        DIR_BLOCK if magic == 0x5844_4233 => (16, 4),
-        DIR_DATA if magic == 0x5844_4433 => (16, 4),
-        DIR_FREE if magic == 0x5844_4633 => (16, 4),
-        DIR_LEAF | DIR_LEAF_OF_NODE | NODE | ATTR_LEAF
-            if matches!(hash_magic, 0x3df1 | 0x3dff | 0x3ebe | 0x3bee) =>
-        {
-            (24, 12)
-        }
-        REALTIME_MAP | REALTIME_SUMMARY if matches!(magic, 0x424d_505a | 0x5355_4d59) => (24, 4),
-        SUPER if magic == 0x5846_5342 => (240, crate::super_block::CHECKSUM_AT),
-        _ => return None,
-    })
+/// Returns the stamp of a block whose magic fits the kind in the log.
+fn stamp_of(kind: u16, block: &[u8]) -> Option<Stamp> {
+    let is_hash_tree = || {
+        let magic = structure(block, 0).map(|info: DaBlkinfo| info.magic.get());
+        magic.is_some_and(|magic| DA3_MAGICS.contains(&magic))
+    };
+    let is_of_kind = match (kind, structure::<U32>(block, 0)?.get()) {
+        (
+            TREE,
+            XFS_ABTB_CRC_MAGIC | XFS_ABTC_CRC_MAGIC | XFS_IBT_CRC_MAGIC | XFS_FIBT_CRC_MAGIC
+            | XFS_RMAP_CRC_MAGIC | XFS_REFC_CRC_MAGIC | XFS_BMAP_CRC_MAGIC | XFS_RTRMAP_CRC_MAGIC
+            | XFS_RTREFC_CRC_MAGIC,
+        )
+        | (FREE_HEADER, XFS_AGF_MAGIC)
+        | (LIST_HEADER, XFS_AGFL_MAGIC)
+        | (INODE_HEADER, XFS_AGI_MAGIC)
+        | (LINK, XFS_SYMLINK_MAGIC)
+        | (ATTR_VALUE, XFS_ATTR3_RMT_MAGIC)
+        | (DIR_BLOCK, XFS_DIR3_BLOCK_MAGIC)
+        | (DIR_DATA, XFS_DIR3_DATA_MAGIC)
+        | (DIR_FREE, XFS_DIR3_FREE_MAGIC)
+        | (REALTIME_MAP | REALTIME_SUMMARY, XFS_RTBITMAP_MAGIC | XFS_RTSUMMARY_MAGIC)
+        | (SUPER, XFS_SB_MAGIC) => true,
+        (DIR_LEAF | DIR_LEAF_OF_NODE | NODE | ATTR_LEAF, _) => is_hash_tree(),
+        _ => false,
+    };
+    Stamp::of(block).filter(|_| is_of_kind)
 }

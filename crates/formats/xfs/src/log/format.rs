@@ -1,38 +1,38 @@
-//! Descriptions of changed blocks (`struct xfs_buf_log_format`), whose parts are chunks of 128
-//! bytes.
+//! Descriptions of changed blocks (`struct xfs_buf_log_format`) in chunks of 128 bytes.
 
 use super::transaction::Item;
 use crate::corruption::Corruption;
-use crate::disk::{le16, le32, le64, part};
+use crate::disk::log::BufLogFormat;
+use crate::disk::part;
 use crate::super_block::SECTOR;
 use packfs_core::{Result, usize_of};
+use packfs_format::structures;
+use zerocopy::little_endian::U32;
 
-/// Flags: next pointers of inodes that were removed, and a block that was freed.
+/// Flags: next pointers of unlinked inodes, and a freed block.
 pub(super) const INODES: u16 = 1;
 pub(super) const CANCEL: u16 = 2;
-/// Bytes before the map of chunks, and of a chunk.
-const MAP_AT: usize = 20;
 const CHUNK: usize = 128;
 
-/// Description of a changed block.
-pub(super) struct Format<'a> {
+pub(super) struct Format {
     pub(super) flags: u16,
-    /// Sectors of the block, and the number of the first.
+    /// Length of the block, and its address, in sectors.
     pub(super) sectors: u16,
     pub(super) first: u64,
-    map: &'a [u8],
+    /// One bit for each changed chunk.
+    map: Vec<U32>,
 }
 
-impl Format<'_> {
-    pub(super) fn parse(item: &Item) -> Result<Format<'_>> {
-        let bytes = item.region(0);
-        let (sectors, first) = (le16(bytes, 6), le64(bytes, 8));
-        let fault = |fault| Corruption::LogItem { what: "block", number: first, fault };
-        let words = usize_of(le32(bytes, 16).into());
-        match part(bytes, MAP_AT, words.saturating_mul(4)) {
-            Some(map) if bytes.len() >= MAP_AT => Ok(Format { flags: le16(bytes, 4), sectors, first, map }),
-            _ => Err(fault("its map is cut off").into()),
-        }
+impl Format {
+    pub(super) fn parse(item: &Item) -> Result<Format> {
+        let raw: BufLogFormat = item.head("block")?;
+        let first = raw.blf_blkno.get();
+        let map_len = usize_of(raw.blf_map_size.get().into()).saturating_mul(4);
+        let Some(map) = part(item.region(0), size_of::<BufLogFormat>(), map_len) else {
+            return Err(Corruption::log_item("block", first, "its map is cut off").into());
+        };
+        let (flags, sectors) = (raw.blf_flags.get(), raw.blf_len.get());
+        Ok(Format { flags, sectors, first, map: structures(map).collect() })
     }
 
     pub(super) fn at(&self) -> u64 {
@@ -44,14 +44,16 @@ impl Format<'_> {
     }
 
     fn has_chunk(&self, index: usize) -> bool {
-        le32(self.map, (index / 32).saturating_mul(4)) >> (index % 32) & 1 == 1
+        self.map.get(index / 32).is_some_and(|word| word.get() >> (index % 32) & 1 == 1)
     }
 
     /// Returns offset and bytes of each changed part; contiguous chunks may be several regions.
     pub(super) fn parts<'a>(&self, item: &'a Item) -> Result<Vec<(usize, &'a [u8])>> {
-        let fault = |fault| Corruption::LogItem { what: "block", number: self.first, fault };
-        let chunks = self.map.len().saturating_mul(8);
-        let (mut parts, mut index, mut regions) = (Vec::new(), 0_usize, item.regions.iter().skip(1));
+        let fault = |fault| Corruption::log_item("block", self.first, fault);
+        let chunks = self.map.len().saturating_mul(32);
+        let mut parts = Vec::new();
+        let mut index = 0_usize;
+        let mut regions = item.regions.iter().skip(1);
         while index < chunks {
             if !self.has_chunk(index) {
                 index = index.saturating_add(1);
@@ -80,11 +82,4 @@ pub(super) struct Changed {
     pub(super) sectors: u16,
     pub(super) kind: u16,
     pub(super) lsn: u64,
-}
-
-/// Replaces bytes; those outside are left out.
-pub(super) fn put(bytes: &mut [u8], at: usize, new: &[u8]) {
-    if let Some(place) = bytes.get_mut(at..at.saturating_add(new.len())) {
-        place.copy_from_slice(new);
-    }
 }

@@ -4,31 +4,30 @@ use super::record::Header;
 use super::rest::{Rest, cycle_after, rest};
 use super::ring::{FLIGHT_MAX, Ring, SECTOR_LEN, cycle};
 use crate::corruption::Corruption;
-use crate::disk::byte;
+use crate::disk::OpHeader;
 use packfs_core::{Error, ErrorKind, Result};
+use packfs_format::structure;
 
-/// Flag of an operation: the filesystem was unmounted.
+/// Flag of an operation: unmount record.
 const UNMOUNT: u8 = 0x20;
 
 /// Sectors with changes that may not be on disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Span {
     pub(super) tail: u64,
-    /// Number of sectors up to the head, at least 1.
     pub(super) len: u64,
 }
 
-/// Changes of a log, and what follows them.
+/// Outcome of the search.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Found {
     /// `None` for a log without changes, as after an unmount.
     pub(super) span: Option<Span>,
     pub(super) rest: Option<Rest>,
-    /// True for a log of zeros, which no tool leaves.
+    /// True for a log of zeros, which no tool writes.
     pub(super) is_empty: bool,
 }
 
-/// Finds the changes of a log.
 pub(super) fn find(ring: &Ring) -> Result<Found> {
     let head = find_head(ring)?;
     if head == 0 && ring.cycle(0)? == 0 {
@@ -37,15 +36,15 @@ pub(super) fn find(ring: &Ring) -> Result<Found> {
             None => Ok(Found { is_empty: true, ..Found::default() }),
         };
     }
-    // The search may go all around.
+    // The search may wrap around.
     let end = head.saturating_add(ring.count);
     let Some(last) = ring.last_header_in(head..end)? else {
         return Err(Corruption::Log { fault: "no record before its end" }.into());
     };
     let last = Header::read(ring, last)?;
-    // A record that is newer than the last one would be the last one, were all cycles right.
+    // If all cycles were right, a record newer than the last one would be the last one.
     if last.sector < head && last.cycle() != ring.cycle(0)? {
-        return Err(Corruption::LogRecord { sector: last.sector, fault: "not of the newest cycle" }.into());
+        return Err(Corruption::log_record(last.sector, "not of the newest cycle").into());
     }
     if is_unmount(ring, &last, head)? {
         return Ok(Found { rest: rest(ring, head, &last)?, ..Found::default() });
@@ -53,25 +52,24 @@ pub(super) fn find(ring: &Ring) -> Result<Found> {
     verified(ring, head, last)
 }
 
-/// Returns true if a log ends with the record of an unmount.
 fn is_unmount(ring: &Ring, last: &Header, head: u64) -> Result<bool> {
     let end = ring.wrapped(last.sector.saturating_add(last.all_sectors()));
     if end != head || last.operations != 1 {
         return Ok(false);
     }
     let operation = ring.read(last.sector.saturating_add(last.sectors()), 1)?;
-    Ok(byte(&operation, 9) & UNMOUNT != 0)
+    Ok(structure(&operation, 0).is_some_and(|operation: OpHeader| operation.oh_flags & UNMOUNT != 0))
 }
 
-/// Returns the sector of the tail that a record names.
+/// Returns the sector of a record's tail LSN.
 fn tail_of(ring: &Ring, header: &Header) -> u64 {
     ring.wrapped(header.tail & u64::from(u32::MAX))
 }
 
-/// Passes over records at the head that were not written in full (`xlog_verify_head`).
+/// Skips incomplete records at the head (`xlog_verify_head`).
 fn verified(ring: &Ring, head: u64, last: Header) -> Result<Found> {
     let tail = tail_of(ring, &last);
-    // As many records as may have been under way, from the head back to the tail.
+    // The number of records that may have been in flight, from the head back to the tail.
     let len = match ring.distance(tail, head) {
         0 => ring.count,
         len => len,
@@ -88,19 +86,20 @@ fn verified(ring: &Ring, head: u64, last: Header) -> Result<Found> {
     };
     let end = bad.saturating_add(if bad < tail { ring.count } else { 0 });
     let Some(good) = ring.last_header_in(tail..end)? else {
-        return Err(Corruption::LogRecord { sector: bad, fault: "wrong checksum" }.into());
+        return Err(Corruption::log_record(bad, "wrong checksum").into());
     };
     let last = Header::read(ring, good)?;
     let rest = rest(ring, bad, &last)?;
     let tail = tail_of(ring, &last);
-    let span = match is_unmount(ring, &last, bad)? || tail == bad {
-        true => None,
-        false => verified_tail(ring, bad, tail, &last)?,
+    let span = if is_unmount(ring, &last, bad)? || tail == bad {
+        None
+    } else {
+        verified_tail(ring, bad, tail, &last)?
     };
     Ok(Found { span, rest, ..Found::default() })
 }
 
-/// Passes over records at the tail that newer ones may have overwritten (`xlog_verify_tail`).
+/// Skips records at the tail that newer ones may have overwritten (`xlog_verify_tail`).
 fn verified_tail(ring: &Ring, head: u64, tail: u64, last: &Header) -> Result<Option<Span>> {
     let mut tail = tail;
     loop {
@@ -109,7 +108,7 @@ fn verified_tail(ring: &Ring, head: u64, tail: u64, last: &Header) -> Result<Opt
             return Ok(None);
         }
         let Some(start) = ring.header_in(tail..tail.saturating_add(len))? else {
-            return Err(Corruption::LogRecord { sector: tail, fault: "no record from there on" }.into());
+            return Err(Corruption::log_record(tail, "no record from there on").into());
         };
         let len = len.saturating_sub(start.saturating_sub(tail));
         tail = ring.wrapped(start);
@@ -118,7 +117,7 @@ fn verified_tail(ring: &Ring, head: u64, tail: u64, last: &Header) -> Result<Opt
         };
         let may_be_over = ring.distance(head, bad) <= ring.flight_sectors_max();
         if !may_be_over || !is_overwritten(ring, bad, last)? {
-            return Err(Corruption::LogRecord { sector: bad, fault: "wrong header or checksum" }.into());
+            return Err(Corruption::log_record(bad, "wrong header or checksum").into());
         }
         tail = ring.wrapped(bad.saturating_add(1));
         if ring.distance(tail, head) >= len {
@@ -127,14 +126,13 @@ fn verified_tail(ring: &Ring, head: u64, tail: u64, last: &Header) -> Result<Opt
     }
 }
 
-/// Returns true if a record that is newer than the last one was written over another.
+/// True if a record newer than the last one overwrites another.
 fn is_overwritten(ring: &Ring, bad: u64, last: &Header) -> Result<bool> {
     let bytes = ring.read(bad, ring.record_sectors_max())?;
     let mut sectors = (bad..).zip(bytes.chunks_exact(SECTOR_LEN));
     Ok(sectors.any(|(at, sector)| cycle(sector) == cycle_after(ring, last, at)))
 }
 
-/// Returns the first record of `len` sectors whose header or checksum is wrong.
 fn first_bad(ring: &Ring, start: u64, len: u64) -> Result<Option<u64>> {
     let mut done = 0_u64;
     while done < len {
@@ -151,23 +149,24 @@ fn first_bad(ring: &Ring, start: u64, len: u64) -> Result<Option<u64>> {
     Ok(None)
 }
 
-/// Returns the sector of a damaged record, and errors of reading.
+/// Converts corruption to the sector of the record; other errors remain.
 fn bad_or(error: Error, sector: u64) -> Result<Option<u64>> {
     if error.kind() == ErrorKind::Corrupt { Ok(Some(sector)) } else { Err(error) }
 }
 
-/// Returns the sector that the next record would be written to (`xlog_find_head`).
+/// Returns the sector after the last record (`xlog_find_head`).
 fn find_head(ring: &Ring) -> Result<u64> {
     if let Some(head) = zeroed(ring)? {
         return Ok(head);
     }
     let count = ring.count;
     let (first, last) = (ring.cycle(0)?, ring.cycle(count.saturating_sub(1))?);
-    let (mut head, stop) = match first == last {
-        true => (count, last.wrapping_sub(1)),
-        false => (cycle_start(ring, 0, count.saturating_sub(1), last)?, last),
+    let (mut head, stop) = if first == last {
+        (count, last.wrapping_sub(1))
+    } else {
+        (cycle_start(ring, 0, count.saturating_sub(1), last)?, last)
     };
-    // Records may have been written in another order: look for holes before the place found.
+    // Records may complete out of order: look for older cycles before the head.
     let scanned = count.min(ring.flight_sectors_max());
     if head >= scanned {
         head = ring.find_cycle(head.saturating_sub(scanned)..head, stop)?.unwrap_or(head);
@@ -178,7 +177,7 @@ fn find_head(ring: &Ring) -> Result<u64> {
             None => ring.find_cycle(0..head, stop)?.unwrap_or(head),
         };
     }
-    // Not within a record.
+    // The head must not be within a record.
     let scanned = ring.record_sectors_max();
     let is_found = whole_records(ring, head.saturating_sub(scanned), &mut head, 0)?;
     if !is_found {
@@ -209,13 +208,14 @@ fn zeroed(ring: &Ring) -> Result<Option<u64>> {
     let mut head = cycle_start(ring, 0, last, 0)?;
     let from = head.saturating_sub(ring.flight_sectors_max());
     head = ring.find_cycle(from..head, 0)?.unwrap_or(head);
-    match whole_records(ring, from, &mut head, 0)? {
-        true => Ok(Some(head)),
-        false => Err(Corruption::Log { fault: "no record before its end" }.into()),
+    if whole_records(ring, from, &mut head, 0)? {
+        Ok(Some(head))
+    } else {
+        Err(Corruption::Log { fault: "no record before its end" }.into())
     }
 }
 
-/// Returns the first sector of a cycle, between `first` and `last`, which has it.
+/// Finds the first sector of a cycle between `first` and `last`, which belongs to the cycle.
 fn cycle_start(ring: &Ring, first: u64, last: u64, cycle: u32) -> Result<u64> {
     let (mut low, mut high) = (first, last);
     while high.saturating_sub(low) > 1 {
@@ -225,9 +225,9 @@ fn cycle_start(ring: &Ring, first: u64, last: u64, cycle: u32) -> Result<u64> {
     Ok(high)
 }
 
-/// Moves the head to the start of the last record, if that does not end there
-/// (`xlog_find_verify_log_record`). `more` are sectors of it that were met before. Returns false if
-/// there is no record.
+/// Moves the head to the start of the last record if the record does not end there
+/// (`xlog_find_verify_log_record`). `more` sectors of it precede the range. Returns false if no
+/// record is found.
 fn whole_records(ring: &Ring, start: u64, head: &mut u64, more: u64) -> Result<bool> {
     let Some(sector) = ring.last_header_in(start..*head)? else { return Ok(false) };
     match Header::read(ring, sector) {

@@ -1,17 +1,20 @@
-//! Changes of inodes (`struct xfs_inode_log_format`), whose cores are logged in the byte order of
-//! the machine, and new inodes (`struct xfs_icreate_log`).
+//! Changes of inodes (`struct xfs_inode_log_format`), with cores in the byte order of the machine,
+//! and new inodes (`struct xfs_icreate_log`).
 
-use super::format::put;
 use super::state::Replay;
 use super::transaction::Item;
 use crate::corruption::Corruption;
-use crate::disk::{be16, be32, be64, byte, le16, le32, le64, part};
+use crate::disk::log::InodeLogFormat;
+use crate::disk::*;
 use crate::super_block::SECTOR;
 use packfs_core::{Result, usize_of};
+use packfs_format::structure;
+use std::mem::offset_of;
+use zerocopy::IntoBytes;
+use zerocopy::little_endian::{U32, U64};
 
-/// First bytes of an inode.
-const MAGIC: u16 = 0x494e;
-/// Fields of an inode that were changed.
+const CUT: Corruption = Corruption::log_item("inode", 0, "cut off");
+/// Flags of changed fields (`XFS_ILOG_*`).
 const DATA_LOCAL: u32 = 0x2;
 const DATA_EXTENTS: u32 = 0x4;
 const DATA_ROOT: u32 = 0x8;
@@ -22,59 +25,19 @@ const ATTR_ROOT: u32 = 0x100;
 const OWNERS: u32 = 0x200 | 0x400;
 const DATA: u32 = DATA_LOCAL | DATA_EXTENTS | DATA_ROOT;
 const ATTR: u32 = ATTR_LOCAL | ATTR_EXTENTS | ATTR_ROOT;
-/// Bytes of the description, and of that of 32-bit machines.
-const FORMAT_LEN: usize = 56;
-const FORMAT_LEN_32: usize = 52;
-/// Bytes of a core that are logged, before version 3 and in it.
-const CORE_LEN: usize = 96;
-const CORE_LEN_V3: usize = 176;
-/// Bit of the second flags: times of 64 bits.
-const BIGTIME: u64 = 1 << 3;
-/// Bit of the second flags: 48-bit counts of extents.
-const NREXT64: u64 = 1 << 4;
-/// Bit of the second flags: metadata, with a type in place of the link count of version 1.
-const METADATA: u64 = 1 << 5;
-/// Highest counter of writes of an inode before version 3.
+const CORE_LEN: usize = offset_of!(LogDinode, di_next_unlinked);
+/// Maximum of `di_flushiter`.
 const FLUSHES_MAX: u16 = 0xffff;
-/// Offset of the number of the record that changed an inode.
-const LSN_AT: usize = 112;
-/// Bytes of a cluster of inodes of 256 bytes, and of the shortest inode.
+/// Length of a cluster of inodes of 256 bytes, the shortest.
 const CLUSTER_LEN: u64 = 8 << 10;
 const INODE_LEN_MIN: u64 = 256;
 
-/// Fields of a core: offset and width of those whose byte order is turned around.
-const FIELDS: [(usize, usize); 17] = [
-    (0, 2),
-    (2, 2),
-    (8, 4),
-    (12, 4),
-    (16, 4),
-    (20, 2),
-    (22, 2),
-    (56, 8),
-    (64, 8),
-    (72, 4),
-    (84, 4),
-    (88, 2),
-    (90, 2),
-    (92, 4),
-    (104, 8),
-    (120, 8),
-    (128, 4),
-];
-/// Fields from this offset on are those of version 3.
-const V3_AT: usize = 104;
-/// Offsets of times of all versions, and that of version 3.
-const TIMES: [usize; 3] = [32, 40, 48];
-const CREATED_AT: usize = 144;
-
-/// Description of a changed inode.
 struct Format {
     regions: u16,
     fields: u32,
     number: u64,
     device: u32,
-    /// First sector and number of sectors of its cluster, and its offset there.
+    /// First sector and number of sectors of its cluster, and offset of the inode there.
     first: u64,
     sectors: u16,
     offset: u64,
@@ -82,36 +45,34 @@ struct Format {
 
 impl Format {
     fn parse(item: &Item) -> Result<Format> {
-        let bytes = item.region(0);
-        let number_at = match bytes.len() {
-            FORMAT_LEN_32 => 12,
-            len if len >= FORMAT_LEN => 16,
-            _ => return Err(Corruption::LogItem { what: "inode", number: 0, fault: "cut off" }.into()),
-        };
-        let number = le64(bytes, number_at);
-        let behind = |skip: usize| usize::saturating_add(number_at, skip);
-        let sectors = u16::try_from(le32(bytes, behind(32)));
-        let Ok(sectors) = sectors else {
-            let fault = "its cluster is too long";
-            return Err(Corruption::LogItem { what: "inode", number, fault }.into());
+        let mut bytes = item.region(0).to_vec();
+        let pad = offset_of!(InodeLogFormat, ilf_pad);
+        if bytes.len() == size_of::<InodeLogFormat>().saturating_sub(size_of::<U32>()) {
+            // 32-bit machines omit the padding.
+            bytes.splice(pad..pad, [0; 4]);
+        }
+        let raw: InodeLogFormat = structure(&bytes, 0).ok_or(CUT)?;
+        let number = raw.ilf_ino.get();
+        let Ok(sectors) = u16::try_from(raw.ilf_len.get()) else {
+            return Err(Corruption::log_item("inode", number, "its cluster is too long").into());
         };
         Ok(Format {
-            regions: le16(bytes, 2),
-            fields: le32(bytes, 4),
+            regions: raw.ilf_size.get(),
+            fields: raw.ilf_fields.get(),
             number,
-            device: le32(bytes, behind(8)),
-            first: le64(bytes, behind(24)),
+            device: raw.ilfu_rdev.get(),
+            first: raw.ilf_blkno.get(),
             sectors,
-            offset: le32(bytes, behind(36)).into(),
+            offset: raw.ilf_boffset.get().into(),
         })
     }
 }
 
 impl Replay<'_> {
-    /// Applies the change of an inode, unless its cluster was freed later, or it is newer on disk.
+    /// Applies the change of an inode, unless its cluster is freed later, or it is newer on disk.
     pub(super) fn inode(&mut self, item: &Item, lsn: u64) -> Result<()> {
         let format = Format::parse(item)?;
-        let fault = |fault| Corruption::LogItem { what: "inode", number: format.number, fault };
+        let fault = |fault| Corruption::log_item("inode", format.number, fault);
         if self.cancelled.has((format.first, format.sectors)) {
             return Ok(());
         }
@@ -119,35 +80,33 @@ impl Replay<'_> {
         let inode_len = self.target.super_block.inode_len;
         let is_outside = at.checked_rem(inode_len as u64) != Some(0);
         let Some(mut inode) = self.target.read(at, inode_len)?.filter(|_| !is_outside) else {
-            return Err(fault("its place is not one of an inode").into());
+            return Err(fault("its address is not that of an inode").into());
         };
-        let core = item.region(1);
         let is_v5 = self.target.super_block.is_v5();
-        let len = if is_v5 { CORE_LEN_V3 } else { CORE_LEN };
-        if be16(&inode, 0) != MAGIC || le16(core, 0) != MAGIC {
-            return Err(fault("no inode is at its place").into());
-        }
-        if core.len() < len || (byte(core, 4) == 3) != is_v5 {
+        let Some((raw, core)) = structure::<Dinode>(&inode, 0).zip(core_of(item.region(1), is_v5)) else {
             return Err(fault("its core is cut off, or of another version").into());
+        };
+        if raw.di_magic.get() != XFS_DINODE_MAGIC || core.di_magic.get() != XFS_DINODE_MAGIC {
+            return Err(fault("no inode is at its address").into());
         }
         if format.fields & OWNERS != 0 {
             self.notes.new_owners.insert(format.number);
         }
-        if is_newer(&inode, core, lsn) {
+        if is_newer(&raw, &core, lsn) {
             return Ok(());
         }
-        put_core(&mut inode, core, lsn);
-        if !self.put_forks(&mut inode, &format, item) {
+        let raw = with_core(raw, &core, lsn);
+        put(&mut inode, 0, raw.as_bytes());
+        if !self.put_forks(&mut inode, &raw, &format, item) {
             return Err(fault("a fork is longer than its room").into());
         }
         self.write_inode(at, inode)
     }
 
-    /// Puts the logged parts of both forks into an inode. Returns false if one does not fit.
-    fn put_forks(&self, inode: &mut [u8], format: &Format, item: &Item) -> bool {
-        let data_at: usize = if byte(inode, 4) == 3 { 176 } else { 100 };
-        let offset = usize::from(byte(inode, 82)).saturating_mul(8);
-        let attr_at = match offset {
+    /// Stores the logged parts of both forks; false if one does not fit.
+    fn put_forks(&self, inode: &mut [u8], raw: &Dinode, format: &Format, item: &Item) -> bool {
+        let data_at = raw.len();
+        let attr_at = match raw.fork_offset() {
             0 => inode.len(),
             offset => data_at.saturating_add(offset),
         };
@@ -176,36 +135,38 @@ impl Replay<'_> {
         })
     }
 
-    /// Puts the root of a tree of extents, which is logged as a block, into a fork
-    /// (`xfs_bmbt_to_bmdr`).
+    /// Converts the root of an extent tree, which is logged as a block (`xfs_bmbt_to_bmdr`).
     fn put_root(&self, fork: &mut [u8], block: &[u8]) -> Option<()> {
-        let header_len = if self.target.super_block.is_v5() { 72 } else { 24 };
-        // Roots of other trees are those of files without names.
-        if !matches!(be32(block, 0), 0x424d_4133 | 0x424d_4150) {
+        let header_len = if self.target.super_block.is_v5() { BMAP_HEADER_LEN } else { BMAP_HEADER_LEN_V4 };
+        let head: BtreeBlock = structure(block, 0)?;
+        // Other trees have roots in inodes without names.
+        if !matches!(head.bb_magic.get(), XFS_BMAP_CRC_MAGIC | XFS_BMAP_MAGIC) {
             return Some(());
         }
-        let count = usize::from(be16(block, 6));
+        let count = usize::from(head.bb_numrecs.get());
         let keys_len = count.checked_mul(8)?;
         let block_max = block.len().checked_sub(header_len)? / 16;
         let keys = part(block, header_len, keys_len)?;
         let pointers_at = header_len.saturating_add(block_max.saturating_mul(8));
         let pointers = part(block, pointers_at, keys_len)?;
-        let max = fork.len().checked_sub(4)? / 16;
+        let root_len = size_of::<BmdrBlock>();
+        let max = fork.len().checked_sub(root_len)? / 16;
         if count > max {
             return None;
         }
-        put(fork, 0, part(block, 4, 4)?);
-        put(fork, 4, keys);
-        put(fork, max.saturating_mul(8).saturating_add(4), pointers);
+        let root = BmdrBlock { bb_level: head.bb_level, bb_numrecs: head.bb_numrecs };
+        put(fork, 0, root.as_bytes());
+        put(fork, root_len, keys);
+        put(fork, max.saturating_mul(8).saturating_add(root_len), pointers);
         Some(())
     }
 
-    /// Writes new inodes, unless their cluster was freed later.
     pub(super) fn new_inodes(&mut self, item: &Item) -> Result<()> {
-        let bytes = item.region(0);
+        let raw: IcreateLog = item.head("new inodes")?;
         let super_block = self.target.super_block;
-        let (group, block) = (u64::from(be32(bytes, 4)), u64::from(be32(bytes, 8)));
-        let [count, len, blocks] = [12, 16, 20].map(|at| u64::from(be32(bytes, at)));
+        let [group, block, count, len, blocks] =
+            [raw.icl_ag, raw.icl_agbno, raw.icl_count, raw.icl_isize, raw.icl_length]
+                .map(|figure| u64::from(figure.get()));
         let inode_len = super_block.inode_len as u64;
         let slots = super_block.block_len.checked_div(inode_len).unwrap_or(0);
         let is_sound = group < super_block.ag_count
@@ -215,8 +176,7 @@ impl Replay<'_> {
             && (1..=64.max(slots)).contains(&count)
             && count.saturating_mul(len) == blocks.saturating_mul(super_block.block_len);
         if !is_sound {
-            let (what, fault) = ("new inodes", "not a chunk of inodes of a group");
-            return Err(Corruption::LogItem { what, number: block, fault }.into());
+            return Err(Corruption::log_item("new inodes", block, "not a chunk of inodes of a group").into());
         }
         let at = super_block.ag_block_at(group, block);
         let cluster = self.cluster_sectors();
@@ -232,13 +192,16 @@ impl Replay<'_> {
         let number = block.saturating_mul(slots);
         for index in 0..count {
             let mut inode = vec![0; usize_of(inode_len)];
-            put(&mut inode, 0, &MAGIC.to_be_bytes());
-            put(&mut inode, 4, &[3]);
-            put(&mut inode, 92, part(bytes, 24, 4).unwrap_or_default());
-            put(&mut inode, 96, &[0xff; 4]);
-            let ino = super_block.inode_of(group, number.saturating_add(index));
-            put(&mut inode, 152, &ino.to_be_bytes());
-            put(&mut inode, 160, &super_block.meta_uuid);
+            let new = Dinode {
+                di_magic: XFS_DINODE_MAGIC.into(),
+                di_version: 3,
+                di_gen: raw.icl_gen,
+                di_next_unlinked: u32::MAX.into(),
+                di_ino: super_block.inode_of(group, number.saturating_add(index)).into(),
+                di_uuid: super_block.meta_uuid,
+                ..Dinode::default()
+            };
+            put(&mut inode, 0, new.as_bytes());
             let place = at.saturating_add(index.saturating_mul(inode_len));
             if place.saturating_add(inode_len) <= self.target_len() {
                 self.write_inode(place, inode)?;
@@ -247,7 +210,7 @@ impl Replay<'_> {
         Ok(())
     }
 
-    /// Returns the sectors of a cluster, the unit in which inodes are read and freed.
+    /// Sectors of a cluster, the unit in which inodes are read and freed.
     fn cluster_sectors(&self) -> u64 {
         let super_block = self.target.super_block;
         let long = CLUSTER_LEN.saturating_mul(super_block.inode_len as u64 / INODE_LEN_MIN);
@@ -257,63 +220,63 @@ impl Replay<'_> {
     }
 }
 
-/// Returns true if an inode on disk is newer than its change in the log.
-fn is_newer(inode: &[u8], core: &[u8], lsn: u64) -> bool {
-    if byte(inode, 4) >= 3 {
-        let found = be64(inode, LSN_AT);
+/// Returns a logged core, with zeros for the version 3 fields if it is older.
+fn core_of(bytes: &[u8], is_v5: bool) -> Option<LogDinode> {
+    let len = if is_v5 { size_of::<LogDinode>() } else { CORE_LEN };
+    let mut padded = part(bytes, 0, len)?.to_vec();
+    padded.resize(size_of::<LogDinode>(), 0);
+    structure(&padded, 0).filter(|core: &LogDinode| (core.di_version == 3) == is_v5)
+}
+
+fn is_newer(inode: &Dinode, core: &LogDinode, lsn: u64) -> bool {
+    if inode.di_version >= 3 {
+        let found = inode.di_lsn.get();
         return found != 0 && found != u64::MAX && found > lsn;
     }
-    // Writes are counted in 16 bits, from 0 again after the highest.
-    let (found, logged) = (be16(inode, 30), le16(core, 30));
+    // `di_flushiter` wraps around at 16 bits.
+    let [.., high, low] = inode.di_big_nextents.get().to_be_bytes();
+    let [.., logged_low, logged_high] = core.di_big_nextents.get().to_le_bytes();
+    let found = u16::from_be_bytes([high, low]);
+    let logged = u16::from_le_bytes([logged_low, logged_high]);
     logged < found && !(found == FLUSHES_MAX && logged < FLUSHES_MAX >> 1)
 }
 
-/// Puts a logged core into an inode, in its byte order.
-fn put_core(inode: &mut [u8], core: &[u8], lsn: u64) {
-    let is_v3 = byte(core, 4) == 3;
-    let flags2 = if is_v3 { le64(core, 120) } else { 0 };
-    let mut turn = |at: usize, width: usize| {
-        let mut bytes = part(core, at, width).unwrap_or_default().to_vec();
-        bytes.reverse();
-        put(inode, at, &bytes);
+/// Copies fields from a core of the log, in the byte order of the machine.
+macro_rules! copy {
+    ($from:ident => $to:ident: $($field:ident)+) => {
+        $($to.$field = $from.$field.get().into();)+
     };
-    for (at, width) in FIELDS {
-        if is_v3 || at < V3_AT {
-            turn(at, width);
-        }
-    }
-    for at in TIMES.into_iter().chain(is_v3.then_some(CREATED_AT)) {
-        if flags2 & BIGTIME != 0 {
-            turn(at, 8);
-        } else {
-            turn(at, 4);
-            turn(at.saturating_add(4), 4);
-        }
-    }
-    if flags2 & NREXT64 != 0 {
-        turn(24, 8);
-    }
-    turn(76, 4);
-    turn(80, 2);
-    if byte(core, 4) == 1 || flags2 & METADATA != 0 {
-        turn(6, 2);
-    } else {
-        put(inode, 6, &[0; 2]);
-    }
-    if is_v3 {
-        turn_number(inode, core);
-        put(inode, LSN_AT, &lsn.to_be_bytes());
-        put(inode, 132, &[0; 12]);
-        put(inode, 160, part(core, 160, 16).unwrap_or_default());
-    }
-    if flags2 & NREXT64 == 0 {
-        put(inode, 24, &[0; 8]);
-    }
-    put(inode, 4, part(core, 4, 2).unwrap_or_default());
-    put(inode, 82, part(core, 82, 2).unwrap_or_default());
 }
 
-/// Puts the number of an inode there.
-fn turn_number(inode: &mut [u8], core: &[u8]) {
-    put(inode, 152, &le64(core, 152).to_be_bytes());
+/// Converts a logged core (`xfs_log_dinode_to_disk`).
+fn with_core(inode: Dinode, core: &LogDinode, lsn: u64) -> Dinode {
+    let is_v3 = core.di_version == 3;
+    let flags2 = if is_v3 { core.di_flags2.get() } else { 0 };
+    let has = |flag: u64| flags2 & flag != 0;
+    // Without bigtime, seconds and nanoseconds are one word each.
+    let time = |stored: U64| stored.get().rotate_left(if has(XFS_DIFLAG2_BIGTIME) { 0 } else { 32 });
+    let mut to = Dinode {
+        di_version: core.di_version,
+        di_format: core.di_format,
+        di_metatype: if core.di_version == 1 || has(XFS_DIFLAG2_METADATA) {
+            core.di_metatype.get().into()
+        } else {
+            0.into()
+        },
+        di_big_nextents: if has(XFS_DIFLAG2_NREXT64) { core.di_big_nextents.get() } else { 0 }.into(),
+        di_atime: time(core.di_atime).into(),
+        di_mtime: time(core.di_mtime).into(),
+        di_ctime: time(core.di_ctime).into(),
+        di_forkoff: core.di_forkoff,
+        di_aformat: core.di_aformat,
+        ..inode
+    };
+    copy!(core => to: di_magic di_mode di_uid di_gid di_nlink di_projid_lo di_projid_hi di_size di_nblocks
+        di_extsize di_nextents di_anextents di_dmevmask di_dmstate di_flags di_gen);
+    if is_v3 {
+        copy!(core => to: di_changecount di_flags2 di_cowextsize di_ino);
+        (to.di_lsn, to.di_crtime) = (lsn.into(), time(core.di_crtime).into());
+        (to.di_pad2, to.di_uuid) = ([0; 12], core.di_uuid);
+    }
+    to
 }

@@ -1,7 +1,6 @@
-//! The log: its state, and its changes, replayed in memory.
+//! The log: its state, and replay of its changes in memory. The image is never written.
 //!
-//! Source: `fs/xfs/xfs_log_recover.c` and the `*_recover.c` files of items of Linux. The image is
-//! never written.
+//! Source: `fs/xfs/xfs_log_recover.c` and the `*_recover.c` files of items of Linux.
 
 mod apply;
 mod buffer;
@@ -34,18 +33,17 @@ use std::sync::Arc;
 use target::Target;
 use transaction::{Assembly, Commit};
 
-/// Most bytes of a log (`XFS_MAX_LOG_BYTES`).
+/// `XFS_MAX_LOG_BYTES`.
 const LEN_MAX: u64 = 2 << 30;
-/// Features of the log that are read: changes of attributes as intents.
+/// Supported log features: changes of attributes as intents.
 const KNOWN_FEATURES: u32 = 1;
 
-/// State of a log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LogState {
     Clean,
     /// With changes that may not be on disk.
     Dirty,
-    /// On a device of its own, which is not given.
+    /// On a separate device that was not given.
     External,
 }
 
@@ -59,31 +57,26 @@ impl LogState {
     }
 }
 
-/// Log of an image.
 pub(crate) struct Log {
     ring: Ring,
-    /// Changes that may not be on disk.
     span: Option<Span>,
     pub(crate) rest: Option<Rest>,
-    /// True for a log of zeros.
     pub(crate) is_empty: bool,
 }
 
-/// An image with the changes of its log.
 pub(crate) struct Replayed {
     pub(crate) image: Arc<dyn Image>,
     pub(crate) notes: Notes,
-    /// Changes in several steps that were not finished.
+    /// Unfinished multi-step changes.
     pub(crate) intents: Vec<Intent>,
-    /// Number of further ones, which are not kept.
+    /// Number of further intents beyond the limit.
     pub(crate) intents_left_out: u64,
     transactions: u64,
-    /// First record of version 4 with a wrong checksum, which Linux passes over.
+    /// First version 4 record with a wrong checksum; Linux ignores it.
     wrong_sum: Option<u64>,
 }
 
 impl Replayed {
-    /// Returns the sentences that the user is told.
     pub(crate) fn warnings(&self) -> impl Iterator<Item = String> {
         let count = self.transactions;
         let replayed = format!("log replayed in memory ({count} transactions); the image is unchanged");
@@ -95,8 +88,8 @@ impl Replayed {
 }
 
 impl Log {
-    /// Finds the head of a log on a device of its own, or else in the image. Returns `None` if its
-    /// device is missing.
+    /// Finds the head of a log on a separate device, or else in the image. `None` if its device is
+    /// missing.
     pub(crate) fn find(
         image: &Arc<dyn Image>,
         device: Option<&Arc<dyn Image>>,
@@ -126,7 +119,6 @@ impl Log {
         if self.span.is_some() { LogState::Dirty } else { LogState::Clean }
     }
 
-    /// Replays the changes; `None` if there are none.
     pub(crate) fn replay(
         &self,
         image: &Arc<dyn Image>,
@@ -164,16 +156,18 @@ impl Log {
     }
 
     /// Calls `commit` for the committed transactions of a span, in the order of their ends. Returns
-    /// the first record of version 4 with a wrong checksum.
+    /// the first version 4 record with a wrong checksum.
     fn pass(&self, span: Span, commit: &mut Commit<'_>) -> Result<Option<u64>> {
         let ring = &self.ring;
-        let (mut assembly, mut done, mut wrong_sum) = (Assembly::default(), 0_u64, None);
+        let mut assembly = Assembly::default();
+        let mut done = 0_u64;
+        let mut wrong_sum = None;
         while done < span.len {
             let header = Header::read(ring, span.tail.saturating_add(done))?;
-            let fault = |fault| Corruption::LogRecord { sector: header.sector, fault };
+            let fault = |fault| Corruption::log_record(header.sector, fault);
             header.check_origin(ring)?;
             let mut data = header.data(ring)?;
-            // Records of version 4 need none, and Linux passes over wrong ones.
+            // Version 4 records need no checksum, and Linux ignores wrong ones.
             match header.is_sum_of(&data) {
                 true if header.has_sum() || !ring.is_v5 => {}
                 false if !ring.is_v5 => wrong_sum = wrong_sum.or(Some(header.sector)),

@@ -1,19 +1,19 @@
-//! Facts that a replay leaves for reading.
+//! Results of a replay that affect later reads.
 
 use crate::super_block::SuperBlock;
 use std::collections::HashSet;
 
-/// Structures whose stored figures a replay cannot put right.
+/// Structures with fields that a replay cannot correct.
 #[derive(Default)]
 pub(crate) struct Notes {
-    /// Offsets of blocks that are parts of directory blocks: checksums cover other blocks, too.
+    /// Offsets of blocks that are parts of directory blocks: their checksum covers other blocks,
+    /// too.
     parts: HashSet<u64>,
-    /// Inodes whose trees of extents belonged to another one before.
+    /// Inodes whose extent trees belonged to another one before.
     pub(crate) new_owners: HashSet<u64>,
 }
 
 impl Notes {
-    /// Notes the blocks of a changed part of a directory block.
     pub(super) fn add_part(&mut self, super_block: &SuperBlock, at: u64, len: u64) {
         let mut done = 0_u64;
         while done < len {
@@ -22,7 +22,6 @@ impl Notes {
         }
     }
 
-    /// Returns true if the block at an offset is such a part.
     pub(crate) fn has_part(&self, at: u64) -> bool {
         self.parts.contains(&at)
     }

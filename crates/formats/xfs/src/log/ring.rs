@@ -1,45 +1,36 @@
-//! The log as a ring of sectors. The first word of each is the number of the cycle, the round
-//! through the log, in which it was written.
+//! The log as a ring of sectors. The first word of each contains the cycle, the round through the
+//! log, in which it was written.
 
-use crate::disk::{be32, part};
+use crate::disk::{RecHeader, XLOG_HEADER_MAGIC_NUM, part};
 use crate::super_block::{SECTOR, SuperBlock};
 use packfs_core::{Image, Result, usize_of};
+use packfs_format::structure;
 use std::ops::Range;
 use std::sync::Arc;
+use zerocopy::big_endian::U32;
 
-/// First bytes of a record.
-pub(super) const MAGIC: u32 = 0xfeed_babe;
-/// Bytes of a sector.
 pub(super) const SECTOR_LEN: usize = 512;
-/// Most bytes of the data of a record.
 pub(super) const LEN_MAX: u64 = 256 << 10;
-/// Bytes of data whose cycles a sector of the header keeps.
+/// Bytes of data whose cycles are stored in one sector of the header.
 pub(super) const HEADER_COVERS: u64 = 32 << 10;
-/// Records that may be on their way to the disk at once.
+/// Maximum number of records in flight (`XLOG_MAX_ICLOGS`).
 pub(super) const FLIGHT_MAX: u64 = 8;
-/// Offset of the identifier of the filesystem in the header.
-pub(super) const UUID_AT: usize = 304;
-/// Sectors that searches read at once.
+/// Sectors of one read while searching.
 const STEP: u64 = 256;
 /// Bit of version 4: records of more than 32 KiB.
 const LONG_RECORDS: u16 = 0x0400;
 
-/// Sectors of a log.
 pub(super) struct Ring {
     image: Arc<dyn Image>,
-    /// Offset of the first sector.
     start: u64,
-    /// Number of sectors, at least 1.
     pub(super) count: u64,
-    /// True if records may be longer than 32 KiB.
     pub(super) has_long_records: bool,
     pub(super) is_v5: bool,
-    /// Identifier of the filesystem, which records hold.
+    /// Identifier of the filesystem in records.
     pub(super) uuid: [u8; 16],
 }
 
 impl Ring {
-    /// Describes the sectors of a log at `range` of an image.
     pub(super) fn new(image: Arc<dyn Image>, range: Range<u64>, super_block: &SuperBlock) -> Self {
         Ring {
             image,
@@ -51,12 +42,10 @@ impl Ring {
         }
     }
 
-    /// Returns the sector that a number means, counted around the ring.
     pub(super) fn wrapped(&self, sector: u64) -> u64 {
         sector.checked_rem(self.count).unwrap_or(0)
     }
 
-    /// Returns the number of sectors from `from` on to `to`, around the ring.
     pub(super) fn distance(&self, from: u64, to: u64) -> u64 {
         match to.checked_sub(from) {
             Some(distance) => distance,
@@ -64,17 +53,15 @@ impl Ring {
         }
     }
 
-    /// Most sectors of a record, without its header.
     pub(super) fn record_sectors_max(&self) -> u64 {
         if self.has_long_records { LEN_MAX / SECTOR } else { HEADER_COVERS / SECTOR }
     }
 
-    /// Most sectors that may be on their way to the disk at once.
     pub(super) fn flight_sectors_max(&self) -> u64 {
         self.record_sectors_max().saturating_mul(FLIGHT_MAX)
     }
 
-    /// Reads sectors, around the ring, all of which the image has.
+    /// Reads sectors, around the ring; the image must contain them.
     pub(super) fn read(&self, sector: u64, count: u64) -> Result<Vec<u8>> {
         let mut bytes = vec![0; usize_of(count.min(self.count).saturating_mul(SECTOR))];
         let first = self.wrapped(sector);
@@ -88,17 +75,15 @@ impl Ring {
         Ok(bytes)
     }
 
-    /// Returns the cycle of a sector.
     pub(super) fn cycle(&self, sector: u64) -> Result<u32> {
         Ok(cycle(&self.read(sector, 1)?))
     }
 
-    /// Returns the first sector of a range with this cycle.
     pub(super) fn find_cycle(&self, range: Range<u64>, wanted: u32) -> Result<Option<u64>> {
         self.find(range, |sector| cycle(sector) == wanted)
     }
 
-    /// Returns the first sector of a range that begins a record; the range may go around the ring.
+    /// Returns the first sector of a range with a record header; the range may wrap around.
     pub(super) fn header_in(&self, range: Range<u64>) -> Result<Option<u64>> {
         self.find(range, is_header)
     }
@@ -116,7 +101,7 @@ impl Ring {
         Ok(None)
     }
 
-    /// Returns the last sector of a range that begins a record; the range may go around the ring.
+    /// Returns the last sector of a range with a record header; the range may wrap around.
     pub(super) fn last_header_in(&self, range: Range<u64>) -> Result<Option<u64>> {
         let mut end = range.end;
         while end > range.start {
@@ -132,23 +117,23 @@ impl Ring {
     }
 }
 
-/// Returns true if a sector begins a record.
 pub(super) fn is_header(sector: &[u8]) -> bool {
-    be32(sector, 0) == MAGIC
+    sector.starts_with(&XLOG_HEADER_MAGIC_NUM.to_be_bytes())
 }
 
-/// Returns the cycle of a sector: it stands behind the magic of a record.
+/// `sector` is complete: in a record header, the cycle follows the magic.
 pub(super) fn cycle(sector: &[u8]) -> u32 {
-    match be32(sector, 0) {
-        MAGIC => be32(sector, 4),
-        number => number,
-    }
+    let [first, second] = structure::<[U32; 2]>(sector, 0).unwrap_or_default().map(U32::get);
+    if first == XLOG_HEADER_MAGIC_NUM { second } else { first }
 }
 
-/// Returns true if an image begins with sectors of the log of a filesystem.
+pub(super) fn is_header_of(sector: &[u8], uuid: [u8; 16]) -> bool {
+    is_header(sector) && structure(sector, 0).is_some_and(|head: RecHeader| head.h_fs_uuid == uuid)
+}
+
 pub(crate) fn is_log_of(image: &dyn Image, super_block: &SuperBlock) -> Result<bool> {
     let mut bytes = vec![0; usize_of(STEP.saturating_mul(SECTOR).saturating_mul(4))];
     let len = image.read_at(0, &mut bytes)?;
     let mut sectors = part(&bytes, 0, len).unwrap_or_default().chunks_exact(SECTOR_LEN);
-    Ok(sectors.any(|sector| is_header(sector) && crate::disk::uuid(sector, UUID_AT) == super_block.uuid))
+    Ok(sectors.any(|sector| is_header_of(sector, super_block.uuid)))
 }

@@ -1,26 +1,26 @@
-//! State while changes are applied.
+//! State of a replay.
 
-use super::format::{CANCEL, Changed, Format, put};
+use super::format::{CANCEL, Changed, Format};
 use super::intent::Intents;
 use super::notes::Notes;
 use super::target::Target;
 use super::transaction::Item;
-use crate::disk::{Checksum, byte};
-use crate::inode::CHECKSUM_AT;
+use crate::disk::{Checksum, Dinode, put};
 use packfs_core::{Image, Result};
+use packfs_format::structure;
 use std::collections::{BTreeMap, HashMap};
+use std::mem::offset_of;
 
-/// Type of items that change blocks.
 pub(super) const BUFFER: u16 = 0x123c;
 
-/// Blocks that are freed later in the log: their changes are left out up to there.
+/// Blocks that are freed later in the log: earlier changes to them are skipped.
 #[derive(Default)]
 pub(super) struct Cancelled(HashMap<(u64, u16), u32>);
 
 impl Cancelled {
     /// Counts a block that a transaction frees.
     pub(super) fn note(&mut self, item: &Item) -> Result<()> {
-        if item.kind() == BUFFER {
+        if item.kind()? == BUFFER {
             let format = Format::parse(item)?;
             if format.flags & CANCEL != 0 {
                 let count = self.0.entry((format.first, format.sectors)).or_default();
@@ -30,12 +30,11 @@ impl Cancelled {
         Ok(())
     }
 
-    /// Returns true if a block is freed later.
     pub(super) fn has(&self, key: (u64, u16)) -> bool {
         self.0.contains_key(&key)
     }
 
-    /// Passes one release of a block. Returns false for one that was not counted.
+    /// Passes one release of a block; false for one that was not counted.
     pub(super) fn put(&mut self, key: (u64, u16)) -> bool {
         let Some(count) = self.0.get_mut(&key) else { return false };
         *count = count.saturating_sub(1);
@@ -46,11 +45,10 @@ impl Cancelled {
     }
 }
 
-/// State while changes are applied.
 pub(super) struct Replay<'a> {
     pub(super) target: Target<'a>,
     pub(super) cancelled: Cancelled,
-    /// Blocks whose checksums have to be computed, by their first sector.
+    /// Blocks that need new checksums, by first sector.
     pub(super) changed: BTreeMap<u64, Changed>,
     pub(super) notes: Notes,
     pub(super) intents: Intents,
@@ -58,16 +56,14 @@ pub(super) struct Replay<'a> {
 }
 
 impl Replay<'_> {
-    /// Returns the bytes of the image.
     pub(super) fn target_len(&self) -> u64 {
         self.target.overlay.len()
     }
 
-    /// Writes an inode, its checksum put right.
     pub(super) fn write_inode(&mut self, at: u64, mut inode: Vec<u8>) -> Result<()> {
-        if byte(&inode, 4) >= 3 {
-            let sum = Checksum::of(&inode, CHECKSUM_AT).computed;
-            put(&mut inode, CHECKSUM_AT, &sum.to_le_bytes());
+        if structure(&inode, 0).is_some_and(|raw: Dinode| raw.di_version >= 3) {
+            let sum = Checksum::of(&inode, offset_of!(Dinode, di_crc)).computed;
+            put(&mut inode, offset_of!(Dinode, di_crc), &sum.to_le_bytes());
         }
         self.target.write(at, &inode)
     }

@@ -1,10 +1,10 @@
-//! Logs that cannot be read whole: each is told of, and none reads as an older filesystem.
+//! Logs that cannot be read whole: each is reported, and none reads as an older filesystem.
 
 use crate::corruption::Corruption;
 use crate::open::open;
 use crate::volume::XfsVolume;
 use packfs_core::{ErrorKind, MemoryImage, Result};
-use packfs_format::{DirCursor, InodeKind, Opening, Severity, Volume};
+use packfs_format::{Check, DirCursor, Directories, Health, InodeKind, Opening, Severity, Volume};
 use packfs_testkit::assert_refused;
 use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
@@ -36,7 +36,7 @@ fn with(change: impl FnOnce(&mut [u8])) -> Vec<u8> {
     bytes
 }
 
-/// Everything that a volume tells of its inodes.
+/// Everything that a volume reports of its inodes.
 fn read(volume: &XfsVolume) -> Result<Vec<String>> {
     let (mut left, mut rows) = (vec![volume.root()], Vec::new());
     while let Some(id) = left.pop() {
@@ -134,7 +134,7 @@ fn an_external_log_that_is_not_given_is_a_fault() {
     assert!(opened(bytes, without_log()).unwrap().fault().is_none());
 }
 
-/// One flipped bit anywhere in the log: what is read is the same, or the user is told.
+/// One flipped bit anywhere in the log: reads are the same, or the user is warned.
 #[test]
 fn no_flipped_bit_changes_what_is_read_without_a_word() {
     for (image, log) in [(DIRTY, LOG), (CLEAN, 300_032..431_104)] {

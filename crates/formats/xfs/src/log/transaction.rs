@@ -1,94 +1,93 @@
-//! Transactions: put together from the operations of records, and handed out once committed.
+//! Transactions: assembled from the operations of records, and passed on when they are committed.
 
 use super::record::Header;
 use crate::corruption::Corruption;
-use crate::disk::{be32, byte, le16, le32, part};
+use crate::disk::log::{ItemHead, TransHeader};
+use crate::disk::{OpHeader, XFS_TRANS_HEADER_MAGIC, part};
 use packfs_core::{Error, Result, usize_of};
+use packfs_format::{OnDisk, split_structure, structure};
 use std::collections::HashMap;
+use zerocopy::{FromBytes, Immutable, KnownLayout, Unaligned};
 
-/// Bytes of the header of an operation, and of a transaction.
-const OPERATION_LEN: usize = 12;
-const HEADER_LEN: usize = 16;
-/// First bytes of a transaction.
-const MAGIC: u32 = 0x5452_414e;
-/// Flags of an operation.
+const HEADER_LEN: usize = size_of::<TransHeader>();
+/// Flags of an operation (`XLOG_*_TRANS`).
 const START: u8 = 1;
 const COMMIT: u8 = 2;
 const CONTINUES: u8 = 4;
 const WAS_CONTINUED: u8 = 8;
 const END: u8 = 16;
 const UNMOUNT: u8 = 32;
-/// Writers of operations: transactions and the log itself.
+/// Values of `oh_clientid`: transactions, and the log itself.
 const CLIENTS: [u8; 2] = [0x69, 0xaa];
-/// Most regions of an item.
 const REGIONS_MAX: usize = 257;
-/// Bytes that a region, an item, and a transaction take beside their contents, about.
+/// Approximate overhead of a region, an item, and a transaction, in bytes.
 const OVERHEAD: u64 = 96;
-/// Most bytes of transactions that were not committed yet. Linux holds back further ones at 64 MiB.
+/// Limit of the bytes of open transactions. Linux bounds them at 64 MiB.
 const OPEN_BYTES_MAX: u64 = 512 << 20;
 
-/// Change of one thing: its first region tells what.
+/// Change of one object; the first region describes it.
 #[derive(Debug, Default)]
 pub(super) struct Item {
     pub(super) regions: Vec<Vec<u8>>,
-    /// Regions that it will have.
+    /// Declared number of regions.
     total: usize,
 }
 
 impl Item {
-    /// Returns the bytes of a region; none if it is missing.
+    /// Returns the bytes of a region; empty if it is missing.
     pub(super) fn region(&self, index: usize) -> &[u8] {
         self.regions.get(index).map_or(&[], Vec::as_slice)
     }
 
-    /// Returns the type of the item.
-    pub(super) fn kind(&self) -> u16 {
-        le16(self.region(0), 0)
+    pub(super) fn head<T: OnDisk + FromBytes + KnownLayout + Immutable + Unaligned>(
+        &self,
+        what: &'static str,
+    ) -> Result<T, Corruption> {
+        structure(self.region(0), 0).ok_or(Corruption::LogItem { what, number: 0, fault: "cut off" })
+    }
+
+    pub(super) fn kind(&self) -> Result<u16, Corruption> {
+        Ok(self.head::<ItemHead>("item")?.item_type.get())
     }
 }
 
-/// Transaction that was not committed yet.
 #[derive(Default)]
 struct Open {
-    /// Number of the record that it begins in.
     lsn: u64,
     header: Vec<u8>,
     items: Vec<Item>,
     held: u64,
 }
 
-/// Operations so far.
 #[derive(Default)]
 pub(super) struct Assembly {
     open: HashMap<u32, Open>,
     held: u64,
 }
 
-/// Takes the items of a committed transaction, and the number of its first record.
+/// Arguments: LSN of the first record of a committed transaction, and its items.
 pub(super) type Commit<'a> = dyn FnMut(u64, Vec<Item>) -> Result<()> + 'a;
 
 impl Assembly {
-    /// Takes the operations of a record.
     pub(super) fn add(&mut self, header: &Header, data: &[u8], commit: &mut Commit<'_>) -> Result<()> {
-        let fault = |fault| Corruption::LogRecord { sector: header.sector, fault };
+        let fault = |fault| Corruption::log_record(header.sector, fault);
         let mut rest = data.get(..usize_of(header.len)).unwrap_or_default();
         for _ in 0..header.operations {
             if rest.is_empty() {
                 break;
             }
-            let Some((operation, behind)) = rest.split_at_checked(OPERATION_LEN) else {
+            let Some((operation, behind)) = split_structure::<OpHeader>(rest) else {
                 return Err(fault("an operation is cut off").into());
             };
-            let len = usize_of(be32(operation, 4).into());
+            let len = usize_of(operation.oh_len.get().into());
             let Some((bytes, behind)) = behind.split_at_checked(len) else {
                 return Err(fault("an operation is longer than the record").into());
             };
-            if !CLIENTS.contains(&byte(operation, 8)) {
+            if !CLIENTS.contains(&operation.oh_clientid) {
                 return Err(fault("an operation of an unknown writer").into());
             }
             rest = behind;
-            let (id, flags) = (be32(operation, 0), byte(operation, 9));
-            self.operation(id, flags, bytes, header, commit)?;
+            self.operation(operation.oh_tid.get(), operation.oh_flags, bytes, header, commit)?;
         }
         Ok(())
     }
@@ -102,7 +101,7 @@ impl Assembly {
         commit: &mut Commit<'_>,
     ) -> Result<()> {
         let Some(open) = self.open.get_mut(&id) else {
-            // Operations of transactions that began before the tail are passed over.
+            // Operations of transactions that started before the tail are skipped.
             if flags & START != 0 {
                 self.open.insert(id, Open { lsn: header.lsn, ..Open::default() });
                 self.hold(id, OVERHEAD)?;
@@ -123,41 +122,39 @@ impl Assembly {
             }
             _ => Err("an operation with unknown flags"),
         };
-        let added = added.map_err(|fault| Corruption::LogRecord { sector: header.sector, fault })?;
+        let added = added.map_err(|fault| Corruption::log_record(header.sector, fault))?;
         self.hold(id, added)
     }
 
-    /// Counts bytes of an open transaction.
     fn hold(&mut self, id: u32, bytes: u64) -> Result<()> {
         if let Some(open) = self.open.get_mut(&id) {
             open.held = open.held.saturating_add(bytes);
         }
         self.held = self.held.saturating_add(bytes);
-        match self.held <= OPEN_BYTES_MAX {
-            true => Ok(()),
-            false => {
-                let fault = format!("log: open transactions of over {OPEN_BYTES_MAX} bytes");
-                Err(Error::limit("xfs image", fault).hint(crate::corruption::READ_WITHOUT))
-            }
+        if self.held <= OPEN_BYTES_MAX {
+            Ok(())
+        } else {
+            let fault = format!("log: open transactions of over {OPEN_BYTES_MAX} bytes");
+            Err(Error::limit("xfs image", fault).hint(crate::corruption::READ_WITHOUT))
         }
     }
 }
 
 impl Open {
-    /// Takes a region, or the first part of one. Returns the bytes that it takes.
+    /// Adds a region, or the first part of one. Returns the bytes to charge.
     fn add(&mut self, bytes: &[u8]) -> Result<u64, &'static str> {
         if bytes.is_empty() {
             return Ok(0);
         }
         if self.header.len() < HEADER_LEN {
-            if self.header.is_empty() && le32(bytes, 0) != MAGIC {
+            if self.header.is_empty() && !bytes.starts_with(&XFS_TRANS_HEADER_MAGIC.to_le_bytes()) {
                 return Err("a transaction without its magic number");
             }
             return self.add_header(bytes);
         }
         if self.items.last().is_none_or(|item| item.regions.len() >= item.total) {
-            let total = usize::from(le16(bytes, 2));
-            if !(1..=REGIONS_MAX).contains(&total) || bytes.len() < 4 {
+            let total = structure(bytes, 0).map_or(0, |head: ItemHead| head.item_size.get().into());
+            if !(1..=REGIONS_MAX).contains(&total) {
                 return Err("an item with an unknown number of regions");
             }
             self.items.push(Item { regions: Vec::new(), total });
@@ -168,7 +165,7 @@ impl Open {
         Ok(OVERHEAD.saturating_add(bytes.len() as u64))
     }
 
-    /// Takes a further part of the last region.
+    /// Appends to the last region. Returns the bytes to charge.
     fn go_on(&mut self, bytes: &[u8]) -> Result<u64, &'static str> {
         if self.header.len() < HEADER_LEN {
             return self.add_header(bytes);

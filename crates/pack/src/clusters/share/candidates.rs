@@ -6,7 +6,6 @@ use packfs_core::NodeId;
 use packfs_format::{Cluster, ClusterForm, Clusters, FileForm, FilePlace};
 use std::ops::Range;
 
-/// Most bytes of a run that are examined.
 const RUN_LEN_MAX: u64 = 1 << 30;
 
 /// A stored cluster, or run of plain blocks, whose beginning may recur in a piece of another file.
@@ -17,11 +16,9 @@ pub(crate) struct Candidate {
     /// File it was stored for, and its start there.
     pub node: NodeId,
     pub origin: u64,
-    /// The cluster.
     pub cluster: Cluster,
 }
 
-/// Earlier occurrence of a region: the file and its stored clusters.
 pub(crate) struct Origin<'a> {
     pub node: NodeId,
     pub place: &'a FilePlace<Clusters>,
@@ -30,8 +27,7 @@ pub(crate) struct Origin<'a> {
     pub end: u64,
 }
 
-/// Adds the clusters of one region, widened by `slack`, that start within `piece`. Runs can be
-/// entered at multiples of `block_len`.
+/// Regions are widened by `slack`. Runs can be entered at multiples of `block_len`.
 pub(crate) fn candidates(
     region: &Region,
     slack: u64,

@@ -1,4 +1,4 @@
-//! Content-defined chunking: the same bytes are cut at the same places, wherever they lie.
+//! Content-defined chunking: the same bytes are cut at the same positions, wherever they occur.
 //!
 //! A gear hash: each byte shifts the sum and adds a number of its own, so the sum depends on the
 //! last 64 bytes.
@@ -11,7 +11,7 @@ pub(super) struct Chunker {
 
 const GEAR: [u64; 256] = gear();
 
-/// Returns 256 numbers of a `splitmix64` generator.
+/// Numbers of a `splitmix64` generator.
 const fn gear() -> [u64; 256] {
     let mut table = [0; 256];
     let mut state: u64 = 0;
@@ -32,12 +32,10 @@ impl Chunker {
         Chunker { log }
     }
 
-    /// Returns the length of the longest chunk.
     pub(super) fn len_max(self) -> usize {
         4 << self.log
     }
 
-    /// Returns the length of the first chunk of `bytes`.
     pub(super) fn cut(self, bytes: &[u8]) -> usize {
         let len_min = 1 << self.log >> 2;
         let end = bytes.len().min(self.len_max());

@@ -12,7 +12,6 @@ const BLOCKS_MIN: usize = 2;
 /// Blocks of a run that are tried; more than the widened part of a region has.
 const BLOCKS_TRIED: usize = 64;
 
-/// Comparison of candidates, with its buffers.
 pub(crate) struct Matcher<'a> {
     earlier: FileComparer<'a, Clusters>,
 }
@@ -22,9 +21,8 @@ impl<'a> Matcher<'a> {
         Matcher { earlier: FileComparer::new(context) }
     }
 
-    /// Returns the position in `input`, from `at` on, at which the beginning of a candidate recurs,
-    /// and the shared cluster; `None` if too little recurs. `input` starts at `piece_start` of its
-    /// file.
+    /// Returns the position in `input`, from `at` on, at which a candidate recurs, and the shared
+    /// cluster. `input` starts at `piece_start` of its file.
     pub(crate) fn find(
         &mut self,
         candidate: &Candidate,
@@ -73,7 +71,6 @@ impl<'a> Matcher<'a> {
     }
 }
 
-/// Returns the row of a shared beginning.
 fn shared(cluster: &Cluster, skip: u32, len: u32) -> CutCluster {
     let (offset, stored_len, form) = match cluster.form {
         ClusterForm::Plain => (cluster.offset + u64::from(skip), len, ClusterForm::Plain),

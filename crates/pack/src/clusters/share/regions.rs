@@ -19,12 +19,9 @@ const CHUNK_LOG: u32 = 11;
 /// Most chunks of all files; larger trees have longer chunks, so memory stays bounded.
 const CHUNK_COUNT: u64 = 2 << 20;
 
-/// A position in the files of a plan, ordered as the plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Position {
-    /// Index of the file in the plan.
     pub job: u32,
-    /// Offset in the file.
     pub offset: u64,
 }
 
@@ -37,7 +34,6 @@ pub(crate) struct Region {
     pub origin: Position,
 }
 
-/// All regions, in plan order.
 #[derive(Default)]
 pub(crate) struct Regions {
     all: Vec<Region>,
@@ -45,7 +41,6 @@ pub(crate) struct Regions {
     pub slack: u64,
 }
 
-/// A range that one worker takes.
 struct Unit {
     job: u32,
     range: Range<u64>,
@@ -58,8 +53,7 @@ struct Chunk {
 }
 
 impl Regions {
-    /// Hashes every file that is stored in clusters. A file that cannot be read has no regions; the
-    /// error is reported when it is packed.
+    /// A file that cannot be read has no regions; the error is reported when it is packed.
     pub(crate) fn find(
         context: &Context<'_, Clusters>,
         cut: &ClusterPlan,
@@ -85,19 +79,20 @@ impl Regions {
         Ok(Regions { all: finder.regions, slack: chunker.len_max() as u64 })
     }
 
-    /// Returns true if a piece shares data with the pieces right before it in the plan.
     pub(crate) fn lead_into(&self, piece: &Piece, before: &[Piece]) -> bool {
         let Some(first) = before.first() else { return false };
         let first = Position { job: first.job, offset: first.range.start };
         // Another file can be used only once all of it is placed.
-        let end_of = |region: &Region| match region.origin.job == piece.job {
-            true => Position { offset: region.origin.offset + region.len, ..region.origin },
-            false => Position { job: region.origin.job + 1, offset: 0 },
+        let end_of = |region: &Region| {
+            if region.origin.job == piece.job {
+                Position { offset: region.origin.offset + region.len, ..region.origin }
+            } else {
+                Position { job: region.origin.job + 1, offset: 0 }
+            }
         };
         self.within(piece.job, &piece.range).iter().any(|region| end_of(region) > first)
     }
 
-    /// Returns the regions that start within a range of a file.
     pub(crate) fn within(&self, job: u32, range: &Range<u64>) -> &[Region] {
         let index = |offset| self.all.partition_point(|region| region.at < Position { job, offset });
         &self.all[index(range.start)..index(range.end)]

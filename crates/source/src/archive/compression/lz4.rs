@@ -13,13 +13,11 @@ const WINDOW_LEN: usize = 64 << 10;
 const LEGACY_BLOCK_LEN: usize = 8 << 20;
 const STORED: u32 = 1 << 31;
 
-/// Decodes one frame.
 pub(super) struct Decoder {
     source: Source,
     frame: Frame,
     /// The window, followed by the current block.
     decoded: Vec<u8>,
-    /// Bytes of `decoded` that were consumed.
     read: usize,
     packed: Vec<u8>,
     hash: Xxh32,
@@ -27,7 +25,6 @@ pub(super) struct Decoder {
     ended: bool,
 }
 
-/// Values of a frame's header.
 struct Frame {
     legacy: bool,
     linked: bool,
@@ -38,10 +35,7 @@ struct Frame {
 }
 
 impl Decoder {
-    /// Reads the frame's header.
-    ///
-    /// Errors: the source's; `InvalidData` for an invalid header; `Unsupported` if a dictionary is
-    /// required.
+    /// Errors: `Unsupported` if a dictionary is required.
     pub(super) fn new(mut source: Source) -> io::Result<Self> {
         let frame = Frame::read(&mut source)?;
         let (decoded, packed) = (Vec::new(), Vec::new());
@@ -52,7 +46,7 @@ impl Decoder {
         self.source
     }
 
-    /// Decodes the next block after the window; leaves none at the end.
+    /// Leaves no block at the end.
     fn block(&mut self) -> io::Result<()> {
         let Some(word) = self.block_word()? else {
             self.ended = true;
@@ -93,7 +87,7 @@ impl Decoder {
         Ok(())
     }
 
-    /// Reads the header of a block; `None` at the end of the frame.
+    /// `None` at the end of the frame.
     fn block_word(&mut self) -> io::Result<Option<u32>> {
         if !self.frame.legacy {
             return Ok(Some(number(&mut self.source)?).filter(|&word| word != 0));
@@ -143,8 +137,7 @@ impl Frame {
             return Err(invalid("wrong checksum of a frame's header".into()));
         }
         if has_dictionary {
-            let what = "a frame that needs a dictionary";
-            return Err(io::Error::new(io::ErrorKind::Unsupported, what));
+            return Err(io::Error::new(io::ErrorKind::Unsupported, "a frame that needs a dictionary"));
         }
         let block_len_max = match sizes >> 4 {
             size @ 4..=7 => 1 << (8 + 2 * size),
@@ -172,8 +165,7 @@ impl Read for Decoder {
     }
 }
 
-/// Decodes a block after the contents of `decoded`, up to `len_max` bytes in all. `None` if it is
-/// invalid.
+/// `len_max` includes the window. `None` for an invalid block.
 fn decode(mut packed: &[u8], decoded: &mut Vec<u8>, len_max: usize) -> Option<()> {
     loop {
         let (&token, rest) = packed.split_first()?;
@@ -204,7 +196,7 @@ fn decode(mut packed: &[u8], decoded: &mut Vec<u8>, len_max: usize) -> Option<()
     }
 }
 
-/// Reads a length that starts in a token and continues in bytes of 255.
+/// The length starts in a token and continues in bytes of 255.
 fn length(start: usize, packed: &mut &[u8]) -> Option<usize> {
     let mut len = start;
     if start == 15 {

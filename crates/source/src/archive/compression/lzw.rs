@@ -8,7 +8,6 @@ const CLEAR: usize = 256;
 const CODE_BITS_MIN: u32 = 9;
 const CODE_BITS_MAX: u32 = 16;
 
-/// Decodes one file.
 pub(super) struct Decoder {
     source: Source,
     bits_max: u32,
@@ -17,11 +16,8 @@ pub(super) struct Decoder {
     bits: u32,
     /// A group of eight codes; the rest of a group is skipped when the width of codes changes.
     group: Vec<u8>,
-    /// Bits of the group that were consumed.
     taken: u32,
-    /// Predecessor and last byte of each code.
     table: Vec<(u16, u8)>,
-    /// Number of defined codes.
     known: usize,
     last: Option<usize>,
     /// Decoded bytes in reverse order.
@@ -29,9 +25,6 @@ pub(super) struct Decoder {
 }
 
 impl Decoder {
-    /// Reads the header.
-    ///
-    /// Errors: the source's; `InvalidData` for an invalid width of codes.
     pub(super) fn new(mut source: Source) -> io::Result<Self> {
         let mut header = [0; 3];
         source.read_exact(&mut header)?;
@@ -59,7 +52,7 @@ impl Decoder {
         self.source
     }
 
-    /// Returns the next code; `None` at the end.
+    /// `None` at the end.
     fn code(&mut self) -> io::Result<Option<usize>> {
         if self.bits < self.bits_max && self.known > (1 << self.bits) - 1 {
             self.bits += 1;
@@ -80,7 +73,7 @@ impl Decoder {
         Ok(Some(code))
     }
 
-    /// Decodes one code into `pending`; returns false at the end.
+    /// Returns false at the end.
     fn step(&mut self) -> io::Result<bool> {
         let Some(code) = self.code()? else { return Ok(false) };
         if self.clears && code == CLEAR {

@@ -1,4 +1,4 @@
-//! Compressed archives: detected by their first bytes, and decoded on a thread of their own.
+//! Compressed archives: detected by their first bytes, and decoded on a separate thread.
 //!
 //! Members, streams or frames may be concatenated. Zeros after the last one are padding, as on
 //! tapes; other data there is ignored with a warning. A truncated archive or a wrong checksum is an
@@ -58,8 +58,7 @@ pub fn compression_of(beginning: &[u8]) -> Option<Compression> {
     }
 }
 
-/// Returns true for a valid `.lzma` header after its first byte: a usual dictionary size, and a
-/// length that is unknown or below 256 GiB, as xz tests.
+/// Requires a usual dictionary size, and a length that is unknown or below 256 GiB, as xz does.
 fn is_lzma(header: &[u8; 12]) -> bool {
     let dictionary = u32::from_le_bytes([header[0], header[1], header[2], header[3]]);
     let top_bits = dictionary.checked_shl(dictionary.leading_zeros()).unwrap_or(0);
@@ -69,7 +68,7 @@ fn is_lzma(header: &[u8; 12]) -> bool {
 }
 
 impl Compression {
-    /// Returns its name, that of the program.
+    /// Returns the name, which is that of the program.
     pub fn name(self) -> &'static str {
         match self {
             Compression::Gzip => "gzip",
@@ -90,15 +89,12 @@ impl fmt::Display for Compression {
     }
 }
 
-/// Bytes at the beginning of a file that determine its compression.
 pub(crate) const BEGINNING_LEN: usize = 16;
-/// Bytes passed from the decoding thread at a time.
 const PART_LEN: usize = 256 << 10;
-/// Most parts in the channel.
 const PARTS_MAX: usize = 4;
 /// Memory limit of decoding, in bytes: eight times that of `xz -9`.
 const MEMORY_MAX: u64 = 512 << 20;
-/// The same for Zstandard, as the base-2 logarithm of its window.
+/// Base-2 logarithm of Zstandard's window, for the same limit.
 const WINDOW_LOG_MAX: u32 = 29;
 
 /// Most zeros after the last member, which bounds the time to read them.
@@ -118,7 +114,7 @@ impl fmt::Display for Damaged {
 
 impl std::error::Error for Damaged {}
 
-/// Converts an error of [`decoded`]'s reader: damage is distinguished from a failed read.
+/// Distinguishes damage from a failed read.
 pub(crate) fn read_error(name: &str, error: io::Error) -> Error {
     if let Some(over_limit) = error.get_ref().and_then(|source| source.downcast_ref::<Error>()) {
         return over_limit.clone();
@@ -130,9 +126,8 @@ pub(crate) fn read_error(name: &str, error: io::Error) -> Error {
 }
 
 /// Decodes `reader` ahead of the caller, on another thread. A read returns `Interrupted` if there
-/// is no data yet. Also returns findings, which are complete once everything was read.
-///
-/// Errors: `Io` if memory or a thread is missing. The reader's errors are for [`read_error`].
+/// is no data yet. Findings are complete once everything was read. Errors of the reader are for
+/// [`read_error`].
 pub(crate) fn decoded(
     reader: Box<dyn Read + Send>,
     compression: Compression,
@@ -143,10 +138,7 @@ pub(crate) fn decoded(
     Ok((decoded_on(reader, compression, limits, name, &watch)?, watch))
 }
 
-/// Decodes like [`decoded`], and adds to findings about data before, so that limits hold for all
-/// together.
-///
-/// Errors: as [`decoded`].
+/// Continues the findings of earlier data, so that limits hold for all together.
 pub(crate) fn decoded_on(
     reader: Box<dyn Read + Send>,
     compression: Compression,
@@ -171,26 +163,21 @@ pub(crate) fn decoded_on(
     Ok(Box::new(Parts { received, part: Vec::new(), read: 0, ended: false }))
 }
 
-/// Findings about compressed data.
 #[derive(Default)]
 pub(crate) struct Watch {
     /// True if reading failed: decoders return such errors like their own.
     failed: AtomicBool,
-    /// Bytes read.
     len: AtomicU64,
-    /// Bytes decoded.
     decoded_len: AtomicU64,
-    /// Other data after the last member.
     rest: Mutex<Option<Box<dyn Read + Send>>>,
 }
 
 impl Watch {
-    /// Returns true if data that follows the compressed data was ignored.
     pub(crate) fn has_garbage(&self) -> bool {
         self.rest().is_some()
     }
 
-    /// Returns the data that follows the compressed data, once.
+    /// Returns `Some` only once.
     pub(crate) fn take_rest(&self) -> Option<Box<dyn Read + Send>> {
         self.rest().take()
     }
@@ -205,7 +192,7 @@ struct Watched {
     watch: Arc<Watch>,
 }
 
-/// Refuses to decode more than the archive's length allows.
+/// Refuses to decode more than the length of the archive allows.
 struct Limited {
     limits: Limits,
     subject: String,
@@ -228,7 +215,6 @@ impl Read for Watched {
     }
 }
 
-/// One member, stream or frame.
 enum Member {
     Gzip(flate2::bufread::GzDecoder<Source>),
     Xz(liblzma::bufread::XzDecoder<Source>),
@@ -288,7 +274,6 @@ impl Member {
     }
 }
 
-/// All members, concatenated.
 struct Members {
     /// `None` after the last one.
     member: Option<Member>,
@@ -297,7 +282,6 @@ struct Members {
 }
 
 impl Members {
-    /// Returns the type of the next member, if there is one.
     fn next(&self, source: &mut Source, padded: bool) -> io::Result<Option<Compression>> {
         let next = compression_of(source.peek(BEGINNING_LEN)?);
         // Only `.xz` allows padding between streams; LZ4 and Zstandard share skippable frames.
@@ -332,7 +316,7 @@ impl Read for Members {
     }
 }
 
-/// Skips zeros; returns true if there were any.
+/// Returns true if there were any zeros.
 fn skip_zeros(source: &mut Source) -> io::Result<bool> {
     let mut len = 0;
     while len <= PADDING_LEN_MAX {
@@ -347,7 +331,7 @@ fn skip_zeros(source: &mut Source) -> io::Result<bool> {
     Err(io::Error::other(format!("more than {PADDING_LEN_MAX} zeros after its end")))
 }
 
-/// Sends decoded data, and an empty part at the end, which distinguishes the end from a panic.
+/// Sends an empty part at the end, which distinguishes the end from a panic.
 fn hand_over(mut decoder: Members, watch: &Watch, limited: Limited, parts: &SyncSender<io::Result<Vec<u8>>>) {
     loop {
         let mut part = Vec::with_capacity(PART_LEN);

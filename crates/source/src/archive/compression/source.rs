@@ -15,20 +15,18 @@ impl Source {
         Source { reader, buffer: Vec::new(), read: 0 }
     }
 
-    /// Returns the next `len` bytes without consuming them; fewer before the end.
+    /// Fewer before the end.
     pub(super) fn peek(&mut self, len: usize) -> io::Result<&[u8]> {
         while self.buffer.len() - self.read < len && self.fill()? > 0 {}
         let rest = &self.buffer[self.read..];
         Ok(&rest[..rest.len().min(len)])
     }
 
-    /// Returns the bytes that were not consumed, for a reader of something else.
     pub(super) fn into_rest(mut self) -> Box<dyn Read + Send> {
         self.buffer.drain(..self.read);
         Box::new(io::Cursor::new(self.buffer).chain(self.reader.reader))
     }
 
-    /// Appends one read to the buffer, after dropping consumed bytes.
     fn fill(&mut self) -> io::Result<usize> {
         self.buffer.drain(..self.read);
         self.read = 0;

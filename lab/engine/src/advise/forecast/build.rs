@@ -25,7 +25,6 @@ pub(crate) fn forecast(whole: &Whole, pairs: &[Pair], jobs: usize) -> Build {
     of_cpu(cpu, jobs)
 }
 
-/// The same for what was packed as a whole.
 pub(crate) fn of_cpu(cpu: f64, jobs: usize) -> Build {
     let jobs = jobs.max(1) as f64;
     Build { cpu, wall: if jobs > 1.0 { cpu / jobs * NOT_PARALLEL } else { cpu } }

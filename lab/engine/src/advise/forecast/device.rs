@@ -6,7 +6,6 @@ use packfs_device::{DeviceSpec, Due, Model, Nanos, Operation, Request};
 /// A time in seconds since the workload began.
 pub(crate) type Seconds = f64;
 
-/// A device at work.
 pub(crate) trait Device {
     /// When reading so many bytes at an offset ends, asked for at a time; times never go back.
     fn read(&mut self, now: Seconds, offset: u64, len: u64) -> Seconds;

@@ -7,7 +7,6 @@ use packfs::{
 use std::collections::HashMap;
 use std::ops::ControlFlow;
 
-/// Reads of one file.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct FilePattern {
     /// Metadata in the order it is needed.
@@ -16,14 +15,11 @@ pub(crate) struct FilePattern {
     pub(crate) blocks: Vec<KernelBlock>,
 }
 
-/// Reads of a workload on an image.
 #[derive(Clone, Debug)]
 pub(crate) struct Pattern {
-    /// The driver's way to keep what it read.
     pub(crate) cache: KernelCache,
     /// Metadata that mounting has read, in the order it was.
     pub(crate) mounted: Vec<KernelRead>,
-    /// File by file.
     pub(crate) files: Vec<FilePattern>,
     /// Length of the stream of tails, decoded, and stored; 0 without one.
     pub(crate) tails_len: (u64, u64),

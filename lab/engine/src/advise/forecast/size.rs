@@ -27,19 +27,15 @@ pub struct Size {
     pub error: f64,
 }
 
-/// One sample in two codecs.
 #[derive(Clone, Debug)]
 pub(crate) struct Pair {
     /// The quick one, as in the whole.
     pub(crate) reference: Packed,
-    /// The one that is asked about.
     pub(crate) candidate: Packed,
 }
 
-/// The whole as far as it was packed.
 #[derive(Clone, Debug)]
 pub(crate) struct Whole {
-    /// The part packed with the quick codec.
     pub(crate) packed: Packed,
     /// Quotient of the tree's bytes to the packed ones; 1 for all.
     pub(crate) times: f64,
@@ -69,16 +65,12 @@ impl Sums {
     }
 }
 
-/// Data and metadata of a whole with the candidate's codec, relative to the quick one's.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Ratios {
-    /// Ratio of file data.
     pub(crate) data: f64,
-    /// Ratio of the rest.
     pub(crate) metadata: f64,
 }
 
-/// Returns the ratios of a codec on the whole, from samples.
 pub(crate) fn ratios(whole: &Whole, pairs: &[Pair]) -> Ratios {
     let reference = Sums::of(pairs.iter().map(|pair| &pair.reference));
     let candidate = Sums::of(pairs.iter().map(|pair| &pair.candidate));
@@ -98,7 +90,6 @@ pub(crate) fn ratios(whole: &Whole, pairs: &[Pair]) -> Ratios {
     Ratios { data, metadata: over(candidate.metadata, reference.metadata) }
 }
 
-/// The length of the whole with the candidate's codec.
 pub(crate) fn forecast(whole: &Whole, pairs: &[Pair]) -> Size {
     let estimate = |pairs: &[Pair]| {
         let ratios = ratios(whole, pairs);
@@ -123,7 +114,6 @@ pub(crate) fn stored(whole: &Whole, pairs: &[Pair]) -> Size {
     Size { bytes: bytes.next_multiple_of(PADDING), error: ERROR_MIN + part }
 }
 
-/// Returns the standard error of the mean.
 fn standard_error(values: &[f64]) -> f64 {
     let count = values.len() as f64;
     if values.len() < 2 {

@@ -36,6 +36,7 @@ fn question(tree: &Path, want: Want) -> Question {
         want,
         kernel: Some(Kernel(6, 12)),
         quick: true,
+        max_size: None,
         formats: Vec::new(),
         trace: None,
         scratch: None,
@@ -79,7 +80,7 @@ fn a_short_tree_is_packed_as_a_whole_and_its_size_is_exact() {
     assert!(best.read.seconds > 0.0 && best.read.requests > 0, "{:?}", best.read);
     assert!(answer.rows.len() > 3);
     assert!(answer.command.starts_with("packfs pack "), "{}", answer.command);
-    let text = |colours| answer.text(crate::report::Terminal { width: None, colours }).unwrap();
+    let text = |colours| answer.text(crate::report::Terminal { width: None, colours });
     assert!(text(false).contains("Measured: every candidate packed all"), "{}", text(false));
     assert!(text(true).contains("\x1b[1mcandidate") && !text(false).contains("\x1b"), "{}", text(true));
 }
@@ -133,6 +134,12 @@ fn losses_are_reported_and_accepted_by_the_command() {
     assert!(answer.notes.iter().any(|note| note.starts_with(words) && note.contains("(link)")), "{answer:?}");
     let answer = advise(&question(tree.path(), Want::Boot), &Silent).unwrap();
     assert!(!answer.command.contains("--lossy"), "{}", answer.command);
+    let least = answer.rows.iter().map(|row| row.size.bytes).min();
+    let limited = Question { max_size: least, ..question(tree.path(), Want::Boot) };
+    let answer = advise(&limited, &Silent).unwrap();
+    assert!(answer.command.ends_with(&format!(" --max-size {}", least.unwrap())), "{}", answer.command);
+    assert!(answer.rows.iter().all(|row| Some(row.size.bytes) == least), "{answer:?}");
+    assert!(answer.left_out.iter().any(|left| left.reason.contains("are allowed")), "{answer:?}");
 }
 
 /// Counts how often it is asked, says stop from one time on, and looks whether there is anything in

@@ -1,9 +1,7 @@
 //! A table in aligned columns that fit the terminal: what does not fit loses its spreads, then the
 //! ends of long words, and becomes a list at last.
 
-use packfs::printable;
-
-use super::Terminal;
+use super::Style;
 use crate::report::grid::{Grid, GridCell, Heading};
 use crate::results::Table;
 
@@ -14,19 +12,18 @@ const GAP: usize = 2;
 const FEWEST: usize = 12;
 
 /// The lines of a table with its notes.
-pub fn lines(table: &Table, terminal: Terminal) -> Vec<String> {
-    let width = terminal.width.unwrap_or(usize::MAX);
-    let mut grid = escaped(Grid::new(table, true));
+pub fn lines(table: &Table, style: Style, width: Option<usize>) -> Vec<String> {
+    let width = width.unwrap_or(usize::MAX);
+    let mut grid = escaped(Grid::new(table, true), style);
     let mut widths = widths(&grid);
     if total(&widths) > width {
-        grid = escaped(Grid::new(table, false));
+        grid = escaped(Grid::new(table, false), style);
         widths = self::widths(&grid);
     }
     shrink(&mut widths, &grid.headings, width);
-    let mut lines =
-        if total(&widths) > width { list(&grid, terminal) } else { columns(&grid, &widths, terminal) };
+    let mut lines = if total(&widths) > width { list(&grid, style) } else { columns(&grid, &widths, style) };
     for (index, why) in grid.notes.iter().enumerate() {
-        lines.push(terminal.dim(&format!("({}) {why}", index + 1)));
+        lines.push(style.dim(&format!("({}) {why}", index + 1)));
     }
     lines
 }
@@ -46,8 +43,8 @@ pub fn shown_width(words: &str) -> usize {
 }
 
 /// The same words, none of which acts on a terminal.
-fn escaped(mut grid: Grid) -> Grid {
-    let escape = |words: &mut String| *words = printable(words).into_owned();
+fn escaped(mut grid: Grid, style: Style) -> Grid {
+    let escape = |words: &mut String| *words = style.safe(words);
     grid.headings.iter_mut().for_each(|heading| escape(&mut heading.title));
     grid.rows.iter_mut().flatten().for_each(|cell| escape(&mut cell.text));
     grid.notes.iter_mut().for_each(escape);
@@ -67,7 +64,6 @@ fn total(widths: &[usize]) -> usize {
     widths.iter().sum::<usize>() + GAP * widths.len().saturating_sub(1)
 }
 
-/// Takes what is too much off the widest columns of words.
 fn shrink(widths: &mut [usize], headings: &[Heading], width: usize) {
     while total(widths) > width {
         let too_much = total(widths) - width;
@@ -78,16 +74,15 @@ fn shrink(widths: &mut [usize], headings: &[Heading], width: usize) {
     }
 }
 
-fn columns(grid: &Grid, widths: &[usize], terminal: Terminal) -> Vec<String> {
+fn columns(grid: &Grid, widths: &[usize], style: Style) -> Vec<String> {
     let fitted = |words: &str, index: usize| fit(words, widths[index], grid.headings[index].figures);
     let joined = |cells: Vec<String>| cells.join(&" ".repeat(GAP));
     let titles = grid.headings.iter().enumerate();
-    let heading =
-        joined(titles.map(|(index, heading)| terminal.bold(&fitted(&heading.title, index))).collect());
+    let heading = joined(titles.map(|(index, heading)| style.bold(&fitted(&heading.title, index))).collect());
     let row = |row: &Vec<GridCell>| {
         let cells = row.iter().enumerate();
-        let painted = cells
-            .map(|(index, cell)| paint(&fitted(&cell.text, index), cell, &grid.headings[index], terminal));
+        let painted =
+            cells.map(|(index, cell)| paint(&fitted(&cell.text, index), cell, &grid.headings[index], style));
         joined(painted.collect())
     };
     std::iter::once(heading).chain(grid.rows.iter().map(row)).collect()
@@ -102,16 +97,16 @@ fn fit(words: &str, width: usize, to_the_right: bool) -> String {
     if to_the_right { format!("{words:>width$}") } else { format!("{words:width$}") }
 }
 
-fn paint(words: &str, cell: &GridCell, heading: &Heading, terminal: Terminal) -> String {
+fn paint(words: &str, cell: &GridCell, heading: &Heading, style: Style) -> String {
     match (cell.missing, heading.quoted) {
-        (true, _) => terminal.yellow(words),
-        (false, true) => terminal.dim(words),
+        (true, _) => style.yellow(words),
+        (false, true) => style.dim(words),
         (false, false) => words.to_owned(),
     }
 }
 
 /// Each row as lines of `heading: cell`, a blank line between rows.
-fn list(grid: &Grid, terminal: Terminal) -> Vec<String> {
+fn list(grid: &Grid, style: Style) -> Vec<String> {
     let mut lines = Vec::new();
     for row in &grid.rows {
         if !lines.is_empty() {
@@ -119,7 +114,7 @@ fn list(grid: &Grid, terminal: Terminal) -> Vec<String> {
         }
         let cells = row.iter().zip(&grid.headings).filter(|(cell, _)| !cell.text.is_empty());
         lines.extend(cells.map(|(cell, heading)| {
-            format!("{}: {}", terminal.bold(&heading.title), paint(&cell.text, cell, heading, terminal))
+            format!("{}: {}", style.bold(&heading.title), paint(&cell.text, cell, heading, style))
         }));
     }
     lines
@@ -128,6 +123,7 @@ fn list(grid: &Grid, terminal: Terminal) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::report::Terminal;
     use crate::results::{Cell, Column, Spread, Unit};
 
     fn table() -> Table {
@@ -149,7 +145,7 @@ mod tests {
     }
 
     fn at(width: usize) -> Vec<String> {
-        lines(&table(), Terminal { width: Some(width), colours: false })
+        lines(&table(), Style::Terminal(Terminal::default()), Some(width))
     }
 
     #[test]
@@ -179,8 +175,8 @@ mod tests {
 
     #[test]
     fn colours_take_no_room() {
-        let terminal = Terminal { width: Some(80), colours: true };
-        let painted = lines(&table(), terminal);
+        let style = Style::Terminal(Terminal { width: None, colours: true });
+        let painted = lines(&table(), style, Some(80));
         assert!(painted[2].contains("\x1b[33m"));
         for (painted, plain) in painted.iter().zip(at(80)) {
             assert_eq!(shown_width(painted), plain.chars().count());

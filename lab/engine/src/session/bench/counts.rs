@@ -7,7 +7,6 @@ use std::path::Path;
 /// (`Documentation/block/stat.rst`).
 const SECTOR: u64 = 512;
 
-/// Reads that a block device answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Reads {
     pub requests: u64,

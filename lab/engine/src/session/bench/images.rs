@@ -20,14 +20,12 @@ use crate::scratch::Scratch;
 use crate::subject::Unpack;
 use crate::workload::Workload;
 
-/// An image in the scratch.
 #[derive(Clone, Debug)]
 pub(super) struct StoredImage {
     pub path: PathBuf,
     pub facts: Subject,
 }
 
-/// All images of the session, and their copies in memory.
 #[derive(Debug, Default)]
 pub(super) struct Images {
     made: HashMap<SubjectKey, StoredImage>,
@@ -40,7 +38,6 @@ impl Images {
         self.made.contains_key(subject)
     }
 
-    /// Removes an image with its copy.
     pub(super) fn remove(&mut self, subject: &SubjectKey) {
         let paths = [self.made.remove(subject).map(|made| made.path), self.copies.remove(subject)];
         for path in paths.into_iter().flatten() {
@@ -74,7 +71,6 @@ impl Lab {
         Ok(filled)
     }
 
-    /// Makes an image, in the scratch or in memory, and keeps it in the scratch.
     fn make_image(
         &mut self,
         subject: &SubjectKey,

@@ -63,7 +63,6 @@ fn fio(file: &Path, is_random: bool, bytes: u64, seed: u64, report: &Path) -> In
     command.args(["-readonly", "-output-format=json", "-name=job1"]).arg(to)
 }
 
-/// The hidden verb of our own program.
 fn own(lab: &Path, file: &Path, is_random: bool, bytes: u64, seed: u64) -> Invocation {
     let order = if is_random { "random" } else { "sequential" };
     let command = Invocation::new(lab).arg("pread").arg(file);

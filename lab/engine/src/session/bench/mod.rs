@@ -108,12 +108,10 @@ impl Lab {
         })
     }
 
-    /// Returns the limit for programs that are measured and their servers.
     fn within(&self) -> Confinement {
         self.limit.as_ref().map(|limit| limit.within().clone()).unwrap_or_default()
     }
 
-    /// Runs programs that are measured, within the limit.
     fn run_limited(&self, invocation: &Invocation, output: &Output, servers: &[u32]) -> Result<Run> {
         let within = self.within();
         let output = match output {
@@ -136,7 +134,6 @@ impl Lab {
         }
     }
 
-    /// Notes a program of the system, such as tar, with its version.
     fn note_tool(&mut self, name: &'static str) {
         let found = self
             .tools
@@ -147,7 +144,6 @@ impl Lab {
         }
     }
 
-    /// Judges a failure while all that was written is there, and then removes that.
     fn settled<T>(&mut self, outcome: Result<T, Trouble>) -> Result<T, Trouble> {
         let outcome = outcome
             .map_err(|trouble| trouble.judged(Space::of(&self.scratch), self.memory.as_ref().map(Space::of)));
@@ -175,7 +171,6 @@ impl Lab {
             .fold(text, |text, dir| text.replace(&*dir.to_string_lossy(), "SCRATCH"))
     }
 
-    /// Returns the folder in memory.
     fn memory(&self) -> Result<&Scratch, Trouble> {
         let why = || format!("{MEMORY} is not there, or cannot be written");
         Ok(self.memory.as_ref().ok_or_else(why)?)

@@ -13,7 +13,6 @@ use crate::scratch::Scratch;
 /// Names of storage without a model.
 const REAL: [&str; 2] = ["disk", "memory"];
 
-/// Storage that holds an image.
 #[derive(Clone, Debug)]
 pub(super) enum Place {
     /// The scratch.
@@ -39,7 +38,6 @@ impl Place {
         }
     }
 
-    /// Returns the description for reports, with the name that the user gave it.
     pub(super) fn facts(&self, name: &str, scratch: &Scratch) -> DeviceFacts {
         let description = match self {
             Self::Disk => format!("the machine's own: {}", machine::here(scratch.dir()).scratch),

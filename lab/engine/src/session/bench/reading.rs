@@ -20,7 +20,6 @@ use crate::results::Run;
 use crate::scratch::Mounted;
 use crate::workload::{Need, Places, Reads, Workload, as_list, reading};
 
-/// A tree to be read, cold.
 #[derive(Clone, Copy)]
 pub(super) struct ColdTree<'a> {
     /// Its folder, in a mount.
@@ -97,7 +96,6 @@ impl Lab {
         Ok((reading.spelled, run))
     }
 
-    /// Runs a program that reads a tree, and counts what its device read meanwhile.
     pub(super) fn run_counted(
         &self,
         tree: ColdTree<'_>,
@@ -161,7 +159,6 @@ impl Lab {
         }))
     }
 
-    /// Makes the directory that subjects are mounted on.
     pub(super) fn mount_point(&self) -> Result<PathBuf, Trouble> {
         let at = self.scratch.path("mount");
         make_dir(&at)?;
@@ -169,7 +166,6 @@ impl Lab {
     }
 }
 
-/// Makes a folder that may be there.
 fn make_dir(path: &Path) -> Result<(), Trouble> {
     std::fs::create_dir_all(path).or_io(|| format!("cannot make {path:?}")).map_err(Trouble::Stop)
 }

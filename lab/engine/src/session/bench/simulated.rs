@@ -73,12 +73,10 @@ impl Attached {
         Ok(Self { path, probe, _undo: undo })
     }
 
-    /// Returns the probe.
     pub(super) fn probe(&self) -> &Probe {
         &self.probe
     }
 
-    /// The block device.
     pub(super) fn path(&self) -> &Path {
         &self.path
     }

@@ -18,7 +18,6 @@ const BLOCK: u64 = 4096;
 /// with its data, and what is rounded up.
 const TAR_ENTRY: u64 = 2048;
 
-/// Trees by their ids.
 pub(super) struct Sources {
     trees: HashMap<String, Source>,
     /// Trees that are in memory, as far as the kernel keeps them.
@@ -76,7 +75,6 @@ impl Sources {
         self.trees.get(id).is_some_and(|source| source.is_tar)
     }
 
-    /// Returns the folder of a tree.
     pub(super) fn path(&self, id: &str) -> Result<&Path> {
         self.get(id).map(|source| source.path.as_path())
     }
@@ -108,7 +106,6 @@ impl Sources {
         self.get(id)?.lists.of(workload)
     }
 
-    /// The longest file of a tree.
     pub(super) fn largest(&self, id: &str) -> Result<Option<Listed>> {
         Ok(self.get(id)?.lists.largest()?.cloned())
     }
@@ -136,7 +133,6 @@ impl Sources {
         Ok(())
     }
 
-    /// Whatever was read is forgotten by now.
     pub(super) fn cool(&mut self) {
         self.warm.clear();
     }

@@ -25,14 +25,12 @@ const DISK_LEN_MIN: u64 = 2 << 30;
 /// The folder on a file system that the tree is copied to.
 const COPY: &str = "tree";
 
-/// Disks that are there, by subject and device.
 #[derive(Debug, Default)]
 pub(super) struct Disks {
     made: HashMap<(SubjectKey, String), Disk>,
     number: u64,
 }
 
-/// A disk with a file system.
 #[derive(Debug)]
 struct Disk {
     below: Below,
@@ -64,7 +62,6 @@ impl Below {
         }
     }
 
-    /// Returns what programs read that need no block device.
     fn image(&self) -> &Path {
         match self {
             Self::File { file, .. } => file,
@@ -74,7 +71,6 @@ impl Below {
 }
 
 impl Disks {
-    /// Removes all disks of a subject.
     pub(super) fn remove(&mut self, subject: &SubjectKey) {
         let keys: Vec<_> = self.made.keys().filter(|(of, _)| of == subject).cloned().collect();
         for key in keys {

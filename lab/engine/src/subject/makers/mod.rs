@@ -12,8 +12,6 @@ use super::table::{Making, Row, TABLE};
 use crate::process::Invocation;
 use crate::results::{Missing, Program, Recipe};
 
-pub(super) use packfs::program as packfs_program;
-
 /// Source of an image.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Input {
@@ -30,7 +28,6 @@ pub type Maker = Installed<Makes>;
 /// The call of a program.
 pub struct Makes(pub(super) MakerCall);
 
-/// A row, or code for command lines that templates cannot express.
 pub(super) enum MakerCall {
     Row(&'static Making),
     Code(fn(&Program, &Recipe, &Input, &Path, u32) -> Result<Invocation, Missing>),
@@ -62,7 +59,6 @@ impl Maker {
     }
 }
 
-/// All that are known, found or not.
 pub(super) fn find(packfs: &Path) -> Vec<Result<Maker, Missing>> {
     let row = |row: &'static Row<Making>| {
         let Installed { name, program, kind } = row.find()?;
@@ -75,7 +71,6 @@ pub(super) fn find(packfs: &Path) -> Vec<Result<Maker, Missing>> {
     makers
 }
 
-/// That a program cannot do what a recipe asks for.
 fn cannot(recipe: &Recipe, why: impl Into<String>) -> Missing {
     let what = format!("{} {} {}", recipe.maker, recipe.format, recipe.codec_and_level());
     Missing { what, why: why.into() }
@@ -97,7 +92,6 @@ fn allow_plain(recipe: &Recipe) -> Result<(), Missing> {
     Ok(())
 }
 
-/// The level, within what a codec of a program has.
 fn level_within(recipe: &Recipe, range: std::ops::RangeInclusive<i32>) -> Result<Option<i32>, Missing> {
     match recipe.level {
         Some(level) if !range.contains(&level) => {
@@ -108,7 +102,6 @@ fn level_within(recipe: &Recipe, range: std::ops::RangeInclusive<i32>) -> Result
     }
 }
 
-/// Refuses any level.
 fn no_level(recipe: &Recipe) -> Result<(), Missing> {
     match recipe.level {
         Some(_) => Err(cannot(recipe, format!("{} has no levels for {}", recipe.maker, recipe.codec))),
@@ -122,26 +115,35 @@ fn unknown_codec(recipe: &Recipe) -> Missing {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use crate::session::parse_recipe;
 
-    /// `format codec[:level] [block]`, as `of` has it.
-    pub(super) fn recipe(maker: &str, of: &str) -> Recipe {
-        parse_recipe(&format!("{maker}:{}", of.replace(' ', ":"))).unwrap()
+    /// `format:codec[:level[:block]]`, as `of` has it.
+    pub(in crate::subject) fn recipe(maker: &str, of: &str) -> Recipe {
+        parse_recipe(&format!("{maker}:{of}")).unwrap()
     }
 
     /// Returns the command that makes `i` of the directory `d` in four threads.
     pub(super) fn of_dir(maker: &Maker, of: &str) -> Result<String, Missing> {
-        spelled(maker, &recipe(maker.name(), of), &Input::Dir("d".into()))
+        let input = Input::Dir("d".into());
+        maker.command(&recipe(maker.name(), of), &input, Path::new("i"), 4).map(|it| it.spelled())
     }
 
     /// The same of a tar `t`.
     pub(super) fn of_tar(maker: &Maker, of: &str) -> Result<String, Missing> {
-        spelled(maker, &recipe(maker.name(), of), &Input::Tar("t".into()))
+        let input = Input::Tar("t".into());
+        maker.command(&recipe(maker.name(), of), &input, Path::new("i"), 4).map(|it| it.spelled())
     }
 
-    pub(super) fn spelled(maker: &Maker, recipe: &Recipe, input: &Input) -> Result<String, Missing> {
-        maker.command(recipe, input, Path::new("i"), 4).map(|command| command.spelled())
+    /// A maker on no machine.
+    pub(in crate::subject) fn named(name: &'static str) -> Maker {
+        let call = match name {
+            "packfs" => MakerCall::Code(packfs::command),
+            "tar" => MakerCall::Code(tar::command),
+            "mkfs.erofs" => MakerCall::Code(mkfs_erofs::command),
+            _ => MakerCall::Row(&TABLE.makers.iter().find(|row| row.name == name).unwrap().kind),
+        };
+        Maker::in_bin(name, Makes(call))
     }
 }

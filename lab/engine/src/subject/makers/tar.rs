@@ -12,7 +12,7 @@ pub(super) fn find() -> Result<Maker, Missing> {
     Maker::find(Wanted { name: "tar", version_option: "--version", from }, Makes(MakerCall::Code(command)))
 }
 
-fn command(
+pub(super) fn command(
     tar: &Program,
     recipe: &Recipe,
     input: &Input,
@@ -84,7 +84,7 @@ mod tests {
 
     #[test]
     fn a_codec_is_a_program_that_compresses() {
-        let tell = |codec: &str| compressor(&recipe("tar", &format!("tar {codec}")), 2).unwrap();
+        let tell = |codec: &str| compressor(&recipe("tar", &format!("tar:{codec}")), 2).unwrap();
         assert_eq!(tell("none"), None);
         assert_eq!(tell("lz4hc"), Some(("lz4", "-qc -12".into())));
         assert_eq!(tell("xz:6"), Some(("xz", "-cT2 -6".into())));
@@ -93,17 +93,15 @@ mod tests {
     #[test]
     fn a_folder_is_compressed_by_tar_and_a_tar_by_the_program_alone() {
         let maker = Maker::in_bin("tar", Makes(MakerCall::Code(command)));
-        let start = "tar --create --format=posix --sort=name ";
-        let plain = of_dir(&maker, "tar none").unwrap();
-        assert_eq!(plain, format!("{start}--file i --directory d ."));
-        let plain = super::super::tests::of_tar(&maker, "tar none").unwrap();
-        assert_eq!(plain, "sh -c 'cat < \"$1\" > \"$2\"' sh t i");
         if programs::locate("gzip").is_none() {
             return packfs_testkit::skip("no gzip");
         }
-        let packed = of_dir(&maker, "tar gzip:1").unwrap();
-        assert_eq!(packed, format!("{start}'--use-compress-program=gzip -nc -1' --file i --directory d ."));
-        let packed = super::super::tests::of_tar(&maker, "tar gzip").unwrap();
+        let packed = of_dir(&maker, "tar:gzip:1").unwrap();
+        assert!(
+            packed.contains(" '--use-compress-program=gzip -nc -1' --file i --directory d ."),
+            "{packed}"
+        );
+        let packed = super::super::tests::of_tar(&maker, "tar:gzip").unwrap();
         assert_eq!(packed, "sh -c 'gzip -nc < \"$1\" > \"$2\"' sh t i");
     }
 
@@ -116,20 +114,12 @@ mod tests {
         let maker = find().unwrap_or_else(|missing| panic!("{missing:?}"));
         std::fs::create_dir(dir.path().join("tree")).unwrap();
         for (name, is_there) in [("tree", true), ("none", false)] {
-            let recipe = recipe("tar", "tar gzip");
+            let recipe = recipe("tar", "tar:gzip");
             for input in [Input::Dir(dir.path().join(name)), Input::Tar(dir.path().join(name))] {
                 let is_made = is_there && matches!(input, Input::Dir(_));
                 let command = maker.command(&recipe, &input, &dir.path().join("image"), 1).unwrap();
                 assert_eq!(process::capture(&command, false).is_ok(), is_made, "{}", command.spelled());
             }
-        }
-    }
-
-    #[test]
-    fn reports_unsupported_requests() {
-        let maker = Maker::in_bin("tar", Makes(MakerCall::Code(command)));
-        for of in ["tar lzo", "squashfs xz", "tar xz 4096", "tar lz4:3", "tar none+-v"] {
-            assert!(of_dir(&maker, of).is_err(), "{of}");
         }
     }
 }

@@ -34,7 +34,6 @@ pub(in crate::subject) fn reads(format: &str) -> bool {
     DRIVERS.contains(&format)
 }
 
-/// Mounts an image through a loop device, or a device as it is.
 pub(in crate::subject) fn mount(format: &str, image: &Path, at: &Path) -> Result<Mounted> {
     let Some(driver) = DRIVERS.iter().find(|driver| **driver == format) else {
         return Err(Error::failed(format!("this kernel has no driver for {format}")));

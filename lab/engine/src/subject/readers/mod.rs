@@ -43,7 +43,6 @@ impl Reader {
     }
 }
 
-/// Returns all that are known, found or not.
 pub(super) fn find(packfs: &Path) -> Vec<Result<Reader, Missing>> {
     let served = |found: Result<Installed<&'static _>, Missing>| {
         found.map(|Installed { name, program, kind }| Reader { name, program, kind: Mounts(Some(kind)) })
@@ -68,7 +67,6 @@ fn need_switch(row: &Row<Mounting>) -> Result<(), Missing> {
     }
 }
 
-/// Checks that this machine has FUSE, and that the user may use it.
 fn need_fuse(what: &str) -> Result<(), Missing> {
     match std::fs::File::options().read(true).write(true).open("/dev/fuse") {
         Ok(_) => Ok(()),

@@ -9,7 +9,6 @@ use crate::process;
 use crate::programs::Wanted;
 use crate::results::{CodecUsage, Missing, Program};
 
-/// Looks for the program.
 pub(super) fn find() -> Result<Program, Missing> {
     let from = "Debian package btrfs-compsize";
     Wanted { name: "compsize", version_option: "--help", from }.find()

@@ -45,7 +45,6 @@ fn has_device_mapper() -> bool {
     has_module("dm-mod") && has_module("dm-crypt")
 }
 
-/// A file in memory that holds the key, by a path that a child of ours can read it by.
 fn key_file() -> Result<PathBuf> {
     static KEY: OnceLock<File> = OnceLock::new();
     let file = match KEY.get() {
@@ -106,17 +105,14 @@ impl Opened {
         Ok(Self { device, undo })
     }
 
-    /// Returns the device behind the encryption.
     pub(super) fn device(&self) -> &Path {
         &self.device
     }
 
-    /// Closes it.
     pub(super) fn close(self) -> Result<()> {
         self.undo.now()
     }
 
-    /// Returns the undo step for the layer above.
     pub(super) fn into_undo(self) -> Undo {
         self.undo
     }

@@ -1,4 +1,4 @@
-//! Bits in the order of DEFLATE: the lowest bit of a byte first.
+//! Bit strings in the order of DEFLATE: the lowest bit of a byte first.
 
 /// Reads bits; zeros follow after the end.
 pub(super) struct BitReader<'a> {
@@ -9,7 +9,6 @@ pub(super) struct BitReader<'a> {
 }
 
 impl<'a> BitReader<'a> {
-    /// Starts at a bit.
     pub(super) fn new(bytes: &'a [u8], at_bit: usize) -> BitReader<'a> {
         let mut reader = BitReader { bytes, at: at_bit / 8, held: 0, held_count: 0 };
         reader.fill();
@@ -17,7 +16,6 @@ impl<'a> BitReader<'a> {
         reader
     }
 
-    /// Makes at least 56 bits available.
     #[inline]
     pub(super) fn fill(&mut self) {
         if let Some(next) = self.bytes.get(self.at..).and_then(|rest| rest.first_chunk::<8>()) {
@@ -35,7 +33,7 @@ impl<'a> BitReader<'a> {
         }
     }
 
-    /// The next bits, of which `fill` has made enough available.
+    /// Returns the next bits; `fill` must have made them available.
     #[inline]
     pub(super) fn peek(&self, count: u32) -> u32 {
         (self.held & ((1 << count) - 1)) as u32
@@ -47,7 +45,6 @@ impl<'a> BitReader<'a> {
         self.held_count = self.held_count.saturating_sub(count);
     }
 
-    /// Takes up to 32 bits.
     #[inline]
     pub(super) fn take(&mut self, count: u32) -> u32 {
         let bits = self.peek(count);
@@ -55,14 +52,13 @@ impl<'a> BitReader<'a> {
         bits
     }
 
-    /// Returns the number of bits already read.
     pub(super) fn position(&self) -> usize {
         self.at * 8 - self.held_count as usize
     }
 }
 
-/// Writes bits after those that are there already. Never past the end: what has no room is lost,
-/// and callers have counted before.
+/// Appends bits. Never writes past the end: bits without space are dropped, as callers have counted
+/// before.
 pub(super) struct BitWriter<'a> {
     bytes: &'a mut [u8],
     at: usize,
@@ -71,14 +67,13 @@ pub(super) struct BitWriter<'a> {
 }
 
 impl<'a> BitWriter<'a> {
-    /// Goes on at a bit of a byte whose lower bits are written.
+    /// Continues at a bit of a byte whose lower bits are written.
     pub(super) fn new(bytes: &'a mut [u8], at_bit: usize) -> BitWriter<'a> {
         let (at, held_count) = (at_bit / 8, (at_bit % 8) as u32);
         let begun = bytes.get(at).copied().unwrap_or(0);
         BitWriter { bytes, at, held: u64::from(begun) & ((1 << held_count) - 1), held_count }
     }
 
-    /// Writes up to 32 bits, the lowest first.
     #[inline]
     pub(super) fn put(&mut self, bits: u32, count: u32) {
         self.held |= u64::from(bits) << self.held_count;
@@ -111,7 +106,7 @@ impl<'a> BitWriter<'a> {
         self.held_count = self.held_count.saturating_sub(8);
     }
 
-    /// Fills the last byte with zeros and answers the length of everything.
+    /// Pads the last byte with zeros and returns the total length.
     pub(super) fn finish(mut self) -> usize {
         while self.held_count > 0 {
             self.spill_byte();
@@ -120,8 +115,7 @@ impl<'a> BitWriter<'a> {
     }
 }
 
-/// Makes the block between these bits the last one of its stream: sets its flag and clears what
-/// follows in its byte.
+/// Marks the block between these bits as the last one, and clears the rest of its last byte.
 pub(super) fn end_after(stream: &mut [u8], start_bit: usize, end_bit: usize) {
     stream[start_bit / 8] |= 1 << (start_bit % 8);
     if !end_bit.is_multiple_of(8) {

@@ -1,6 +1,6 @@
-//! Taking a stream apart that libdeflate wrote a moment ago.
+//! Parsing of a stream that libdeflate has just written.
 //!
-//! The input is trusted to be a sound stream; whatever else it were, reading ends at its end.
+//! The input is trusted to be a valid stream; otherwise, reading ends at its end.
 
 use super::bits::BitReader;
 use super::huffman::DecodeTable;
@@ -9,12 +9,9 @@ use super::symbols::{
     distance_extra_bits,
 };
 
-/// Position of a block, in input and output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Block {
-    /// First bit of its header.
     pub(super) start_bit: usize,
-    /// First bit of the next block.
     pub(super) end_bit: usize,
     pub(super) plain_start: usize,
     pub(super) plain_len: usize,
@@ -27,7 +24,6 @@ pub(super) enum Body {
     Tokens,
 }
 
-/// Reads one block after another.
 #[derive(Default)]
 pub(super) struct BlockReader {
     litlens: DecodeTable,
@@ -39,11 +35,11 @@ pub(super) struct BlockReader {
     ended: bool,
 }
 
-/// The order in which the lengths of the precode are written (RFC 1951, 3.2.7).
+/// Order of the precode's lengths (RFC 1951, 3.2.7).
 pub(super) const PRECODE_ORDER: [usize; 19] =
     [16, 17, 18, 0, 8, 7, 9, 6, 10, 5, 11, 4, 12, 3, 13, 2, 14, 1, 15];
 
-/// The code lengths of fixed blocks (RFC 1951, 3.2.6).
+/// Code lengths of fixed blocks (RFC 1951, 3.2.6).
 pub(super) fn fixed_litlen_lens() -> [u8; LITLEN_COUNT] {
     std::array::from_fn(|symbol| match symbol {
         0..144 => 8,
@@ -54,17 +50,15 @@ pub(super) fn fixed_litlen_lens() -> [u8; LITLEN_COUNT] {
 }
 
 impl BlockReader {
-    /// Starts with a new stream.
     pub(super) fn begin(&mut self) {
         (self.at_bit, self.plain_at, self.ended) = (0, 0, false);
     }
 
-    /// The parse of the block last read.
     pub(super) fn tokens(&self) -> &[Token] {
         &self.tokens
     }
 
-    /// Reads the next block of the stream; None after the last one.
+    /// Reads the next block; `None` after the last one.
     pub(super) fn next(&mut self, stream: &[u8]) -> Option<Block> {
         if self.ended || self.at_bit >= stream.len() * 8 {
             return None;
@@ -132,7 +126,7 @@ impl BlockReader {
         Some(())
     }
 
-    /// Reads up to the end of the block and answers how many bytes it stands for.
+    /// Reads tokens up to the end of the block; returns their decoded length.
     fn read_tokens(&mut self, reader: &mut BitReader<'_>, end_bit: usize) -> Option<usize> {
         let mut plain_len = 0;
         loop {

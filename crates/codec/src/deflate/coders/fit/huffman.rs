@@ -1,10 +1,9 @@
 //! Canonical prefix codes of limited length.
 
-/// The longest code of literals, lengths and distances.
 pub(super) const CODE_LEN_MAX: usize = 15;
 
-/// Makes the code lengths for symbols that occur so often; 0 for those that never do. A single
-/// symbol gets a code of one bit, and so does a neighbour, as some decoders want complete codes.
+/// Computes code lengths from symbol counts; 0 for unused symbols. A single symbol gets a code of
+/// one bit, and so does its neighbor, as some decoders require complete codes.
 pub(super) fn code_lens(counts: &[u32], len_max: usize, lens: &mut [u8]) {
     lens.fill(0);
     let mut used: Vec<(u32, u16)> = counts
@@ -36,12 +35,11 @@ pub(super) fn code_lens(counts: &[u32], len_max: usize, lens: &mut [u8]) {
     }
 }
 
-/// The depths of the leaves of Huffman's tree, for at least two counts in ascending order.
+/// Depths of the leaves of Huffman's tree, for at least two counts in ascending order.
 fn depths(used: &[(u32, u16)]) -> Vec<u8> {
     let leaf_count = used.len();
     let mut weights: Vec<u64> = Vec::with_capacity(leaf_count);
-    // Leaves first, then inner nodes in the order in which they are made, which is that of their
-    // weights.
+    // Leaves first, then inner nodes in the order of creation, which is that of their weights.
     let mut parents = vec![0usize; 2 * leaf_count - 1];
     let (mut leaf, mut inner) = (0, 0);
     for made in 0..leaf_count - 1 {
@@ -71,14 +69,14 @@ fn depths(used: &[(u32, u16)]) -> Vec<u8> {
     depths
 }
 
-/// Repairs a code whose longest lengths were cut to `len_max`: lengthens shorter codes until all
-/// codes exist.
+/// Repairs a code whose lengths were limited to `len_max`: lengthens shorter codes until the code
+/// is valid.
 fn shorten(counts_of_len: &mut [usize; 64], len_max: usize) {
     let space = 1usize << len_max;
     let mut taken: usize = (1..=len_max).map(|len| counts_of_len[len] << (len_max - len)).sum();
     while taken > space {
-        // A code of the next shorter length becomes one bit longer and makes room beside it for one
-        // of the longest.
+        // A code of the next shorter length becomes one bit longer, which makes room for one of the
+        // longest.
         let Some(len) = (1..len_max).rev().find(|&len| counts_of_len[len] > 0) else { return };
         counts_of_len[len] -= 1;
         counts_of_len[len + 1] += 2;
@@ -87,7 +85,7 @@ fn shorten(counts_of_len: &mut [usize; 64], len_max: usize) {
     }
 }
 
-/// The codes for these lengths, their bits in the order in which DEFLATE writes them.
+/// Assigns codes to these lengths, with bits in the order in which DEFLATE writes them.
 pub(super) fn codes(lens: &[u8], codes: &mut [u16]) {
     let mut next = [0u32; CODE_LEN_MAX + 2];
     for &len in lens {
@@ -109,7 +107,6 @@ pub(super) fn codes(lens: &[u8], codes: &mut [u16]) {
     }
 }
 
-/// Finds the symbol and the code length by the next bits.
 #[derive(Default)]
 pub(super) struct DecodeTable {
     entries: Vec<u16>,
@@ -117,8 +114,7 @@ pub(super) struct DecodeTable {
 }
 
 impl DecodeTable {
-    /// Fills the table for codes of these lengths, of which libdeflate or this module made a full
-    /// or single code.
+    /// Fills the table for a complete or single code.
     pub(super) fn build(&mut self, lens: &[u8]) {
         let mut all = [0u16; super::symbols::LITLEN_COUNT];
         codes(lens, &mut all);
@@ -133,13 +129,12 @@ impl DecodeTable {
         }
     }
 
-    /// Number of bits to look at.
     #[inline]
     pub(super) fn bits(&self) -> u32 {
         self.bits
     }
 
-    /// The symbol and its code length; length 0 if there is no such code.
+    /// Returns the symbol and its code length; length 0 for an invalid code.
     #[inline]
     pub(super) fn find(&self, bits: u32) -> (usize, u32) {
         let entry = self.entries.get(bits as usize).copied().unwrap_or(0);

@@ -1,9 +1,9 @@
 //! Filling an output with raw DEFLATE in one encode.
 //!
-//! A stream is a row of blocks, each with its own codes. So libdeflate encodes somewhat more input
-//! than will fit; all blocks that end within the room are taken as they are, bit for bit, and of
-//! the block that crosses its end the [`tail`] is written anew: the parse is kept, cut where it
-//! fits, and only the entropy codes are made again.
+//! A stream is a sequence of blocks with separate codes. libdeflate encodes somewhat more input
+//! than will fit; all blocks that end within the space are copied bit for bit, and the block that
+//! crosses its end is rewritten by [`tail`]: its parse is cut where it fits, and only the entropy
+//! codes are recomputed.
 
 mod bits;
 mod block;
@@ -15,17 +15,16 @@ use super::{STORED_PADDING_BIT, ffi};
 use crate::{EncodeError, Fit, FitEncoder};
 use block::{Block, BlockReader, Body};
 
-/// Input offered before anything is known of it, as a multiple of the room.
+/// Initial input length, as a multiple of the space.
 const FIRST_GUESS: usize = 3;
 
 /// Encodes raw streams of a fixed length with libdeflate's parse.
 pub(crate) struct RawFit {
     compressor: Option<ffi::Compressor>,
-    /// Output of libdeflate.
     whole: Vec<u8>,
     reader: BlockReader,
     tail: tail::Tail,
-    /// The last fit that the room ended, not the input.
+    /// The last fit limited by the space, not by the input.
     last: Option<Fit>,
 }
 
@@ -41,7 +40,6 @@ impl RawFit {
         }
     }
 
-    /// Returns how much input to offer at first.
     fn guess(&self, room: usize) -> usize {
         match self.last {
             Some(last) => more_than_fits(last, room),
@@ -49,7 +47,7 @@ impl RawFit {
         }
     }
 
-    /// Encodes all of `src` into `whole` and answers the length.
+    /// Encodes all of `src` into `whole`; returns the length.
     fn encode(&mut self, src: &[u8]) -> Result<usize, EncodeError> {
         let compressor = self.compressor.as_mut().ok_or(EncodeError::OutOfMemory)?;
         let bound = compressor.raw_bound(src.len());
@@ -61,7 +59,7 @@ impl RawFit {
             .ok_or(EncodeError::Internal("libdeflate exceeded its own bound"))
     }
 
-    /// Takes from `whole`, which encodes `src` and is longer than `dst`, what fits.
+    /// Copies the part of `whole`, which encodes `src` and is longer than `dst`, that fits.
     fn cut(&mut self, src: &[u8], whole: &[u8], dst: &mut [u8]) -> Fit {
         let room_bits = dst.len() * 8;
         self.reader.begin();
@@ -94,7 +92,7 @@ impl RawFit {
     }
 }
 
-/// Somewhat more input than would fit into `room` if it were like `last`'s.
+/// Returns somewhat more input than would fit into `room` at the ratio of `last`.
 fn more_than_fits(last: Fit, room: usize) -> usize {
     let like = (last.consumed as u64).saturating_mul(room as u64) / (last.written.max(1) as u64);
     usize::try_from(like + like / 8 + 256).unwrap_or(usize::MAX)

@@ -1,7 +1,5 @@
-//! Lengths and distances as symbols with extra bits (RFC 1951, 3.2.5), and the parse in their
-//! terms.
+//! Lengths and distances as symbols with extra bits (RFC 1951, 3.2.5), and tokens of a parse.
 
-/// One step of a parse: a literal byte, or a match.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Token {
     /// 3 to 258 for a match, 0 for a literal.
@@ -11,18 +9,16 @@ pub(super) struct Token {
 }
 
 impl Token {
-    /// Number of bytes that it stands for.
     pub(super) fn plain_len(self) -> usize {
         usize::from(self.len.max(1))
     }
 }
 
-/// Literals, the end of a block, lengths.
 pub(super) const LITLEN_COUNT: usize = 288;
 pub(super) const DISTANCE_COUNT: usize = 30;
 pub(super) const END_OF_BLOCK: usize = 256;
 
-/// The first length of each symbol from 257 on.
+/// First length of each symbol from 257 on.
 pub(super) const LEN_BASES: [u16; 29] = [
     3, 4, 5, 6, 7, 8, 9, 10, 11, 13, 15, 17, 19, 23, 27, 31, 35, 43, 51, 59, 67, 83, 99, 115, 131, 163, 195,
     227, 258,
@@ -30,7 +26,7 @@ pub(super) const LEN_BASES: [u16; 29] = [
 pub(super) const LEN_EXTRA_BITS: [u8; 29] =
     [0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3, 4, 4, 4, 4, 5, 5, 5, 5, 0];
 
-/// The symbol of every length, minus 257, by length minus 3.
+/// Symbol of every length, minus 257, by length minus 3.
 static LEN_SYMBOLS: [u8; 256] = len_symbols();
 
 const fn len_symbols() -> [u8; 256] {
@@ -47,19 +43,18 @@ const fn len_symbols() -> [u8; 256] {
     symbols
 }
 
-/// The index into the length tables, 0 for symbol 257.
+/// Index into the length tables, 0 for symbol 257.
 #[inline]
 pub(super) fn len_index(len: u16) -> usize {
     LEN_SYMBOLS[usize::from(len.saturating_sub(3)) & 255].into()
 }
 
-/// Returns the number of extra bits after a distance symbol.
 #[inline]
 pub(super) fn distance_extra_bits(symbol: usize) -> u32 {
     (symbol as u32 / 2).saturating_sub(1)
 }
 
-/// The first distance of a symbol, minus 1.
+/// First distance of a symbol, minus 1.
 #[inline]
 pub(super) fn distance_base(symbol: usize) -> u16 {
     match symbol {
@@ -68,7 +63,7 @@ pub(super) fn distance_base(symbol: usize) -> u16 {
     }
 }
 
-/// The symbol of a distance minus 1.
+/// Symbol of a distance minus 1.
 #[inline]
 pub(super) fn distance_symbol(value: u16) -> usize {
     if value < 4 {

@@ -1,4 +1,4 @@
-//! The last block of a full output: how much of a parse goes into it, and its codes.
+//! The last block of a full output: the prefix of a parse that fits, and its codes.
 
 use super::bits::BitWriter;
 use super::block::{PRECODE_ORDER, fixed_litlen_lens};
@@ -8,16 +8,15 @@ use super::symbols::{
     distance_extra_bits, distance_symbol, len_index,
 };
 
-/// The header of a stored block up to its bytes: the lengths.
+/// Length fields of a stored block.
 const STORED_LENS_LEN: usize = 4;
 
-/// Assumed cost of a symbol that the codes at hand do not have.
+/// Assumed cost of a symbol without a code.
 const UNKNOWN_CODE_LEN: u32 = 12;
 
-/// Most moves of a cut before it is good enough. Each time the codes are made anew.
+/// Limit of attempts to move a cut; each recomputes the codes.
 const MOVES_MAX: usize = 12;
 
-/// Counts of each symbol in the first tokens of a parse.
 struct Counts {
     litlens: [u32; LITLEN_COUNT],
     distances: [u32; DISTANCE_COUNT],
@@ -32,7 +31,6 @@ impl Counts {
         Counts { litlens, distances: [0; DISTANCE_COUNT], extra_bits: 0, token_count: 0 }
     }
 
-    /// Counts so many of the first tokens, from where the counts are.
     fn move_to(&mut self, tokens: &[Token], token_count: usize) {
         if token_count >= self.token_count {
             tokens[self.token_count..token_count].iter().for_each(|&token| self.add(token, 1, 1));
@@ -45,7 +43,7 @@ impl Counts {
         self.token_count = token_count;
     }
 
-    /// Adds, modulo the integers' size, so many of a token.
+    /// Adds a token `times` times, modulo the integers' size.
     #[inline]
     fn add(&mut self, token: Token, times: u32, bits_times: usize) {
         if token.len == 0 {
@@ -62,18 +60,16 @@ impl Counts {
     }
 }
 
-/// The codes of a block and what it costs to write them.
 #[derive(Clone)]
 struct Codes {
     dynamic: bool,
     litlen_lens: [u8; LITLEN_COUNT],
     distance_lens: [u8; DISTANCE_COUNT],
-    /// Length of the whole block with its header, in bits.
+    /// Length of the block including its header, in bits.
     block_bits: usize,
     header: Header,
 }
 
-/// The code lengths as a dynamic block writes them.
 #[derive(Clone, Default)]
 struct Header {
     litlen_count: usize,
@@ -86,7 +82,7 @@ struct Header {
 }
 
 impl Codes {
-    /// The better of the fixed codes and of new ones.
+    /// Chooses the better of fixed and dynamic codes.
     fn new(counts: &Counts) -> Codes {
         let mut litlen_lens = [0; LITLEN_COUNT];
         let mut distance_lens = [0; DISTANCE_COUNT];
@@ -94,7 +90,8 @@ impl Codes {
         code_lens(&counts.distances, CODE_LEN_MAX, &mut distance_lens);
         let header = Header::new(&litlen_lens, &distance_lens);
         let bits = body_bits(counts, &litlen_lens, &distance_lens);
-        let (fixed_litlen_lens, fixed_distance_lens) = (fixed_litlen_lens(), [5; DISTANCE_COUNT]);
+        let fixed_litlen_lens = fixed_litlen_lens();
+        let fixed_distance_lens = [5; DISTANCE_COUNT];
         let fixed_bits = 3 + body_bits(counts, &fixed_litlen_lens, &fixed_distance_lens);
         let block_bits = 3 + header.bits + bits;
         if block_bits < fixed_bits {
@@ -109,7 +106,6 @@ impl Codes {
         }
     }
 
-    /// Returns the cost of one more token.
     fn token_bits(&self, token: Token) -> usize {
         let known = |len: u8| if len == 0 { UNKNOWN_CODE_LEN } else { len.into() };
         if token.len == 0 {
@@ -180,7 +176,7 @@ fn precode_extra_bits(symbol: u8) -> u32 {
     }
 }
 
-/// Code lengths as symbols of the precode with their extra bits.
+/// Encodes code lengths as symbols of the precode with their extra bits.
 fn run_lengths(lens: &[u8]) -> Vec<(u8, u8)> {
     let mut items = Vec::with_capacity(lens.len());
     for run in lens.chunk_by(|a, b| a == b) {
@@ -209,15 +205,13 @@ fn run_lengths(lens: &[u8]) -> Vec<(u8, u8)> {
     items
 }
 
-/// Finds and writes last blocks.
 #[derive(Default)]
 pub(super) struct Tail {
-    /// Returns how many tokens fit, and their codes.
     found: Option<(usize, Codes)>,
 }
 
 impl Tail {
-    /// Returns how many bytes fit as a stored block that starts at a bit; None for none.
+    /// Returns the number of bytes that fit as a stored block at a bit position; `None` if none do.
     pub(super) fn fit_stored(
         &self,
         plain: &[u8],
@@ -229,8 +223,8 @@ impl Tail {
         Some(room.min(plain_len).min(plain.len())).filter(|&len| len > 0)
     }
 
-    /// Returns the bytes of the longest part of a parse that fits into a block that starts at a
-    /// bit; None for none.
+    /// Returns the decoded length of the longest prefix of a parse that fits into a block at a bit
+    /// position; `None` if none does.
     pub(super) fn fit_tokens(
         &mut self,
         tokens: &[Token],
@@ -242,8 +236,7 @@ impl Tail {
         Some(tokens[..*token_count].iter().map(|token| token.plain_len()).sum())
     }
 
-    /// Writes the block that `fit_tokens` found, after the bits that are there, and answers the
-    /// length of everything.
+    /// Writes the block that `fit_tokens` found, and returns the total length.
     pub(super) fn write_tokens(&self, tokens: &[Token], start_bit: usize, dst: &mut [u8]) -> usize {
         let mut writer = BitWriter::new(dst, start_bit);
         let Some((token_count, found)) = &self.found else { return writer.finish() };
@@ -275,7 +268,6 @@ impl Tail {
     }
 }
 
-/// Writes a last stored block and answers the length of everything.
 pub(super) fn write_stored(plain: &[u8], start_bit: usize, dst: &mut [u8]) -> usize {
     let mut writer = BitWriter::new(dst, start_bit);
     writer.put(1, 3);
@@ -288,8 +280,8 @@ pub(super) fn write_stored(plain: &[u8], start_bit: usize, dst: &mut [u8]) -> us
     at + STORED_LENS_LEN + plain.len()
 }
 
-/// The most tokens that fit, and their codes. What a number of tokens costs is counted exactly;
-/// only where to look next is a guess, by the codes of the best number so far.
+/// Returns the maximum number of tokens that fit, and their codes. Costs are exact; the next number
+/// to try is estimated by the codes of the best one so far.
 fn longest(tokens: &[Token], room_bits: usize) -> Option<(usize, Codes)> {
     let mut counts = Counts::new();
     let mut best: Option<(usize, Codes)> = None;
@@ -299,9 +291,10 @@ fn longest(tokens: &[Token], room_bits: usize) -> Option<(usize, Codes)> {
         counts.move_to(tokens, next);
         let codes = Codes::new(&counts);
         let fits = codes.block_bits <= room_bits;
-        let proposed = match fits {
-            true => next + tokens_within(&tokens[next..], &codes, room_bits - codes.block_bits),
-            false => next - tokens_beyond(&tokens[..next], &codes, codes.block_bits - room_bits),
+        let proposed = if fits {
+            next + tokens_within(&tokens[next..], &codes, room_bits - codes.block_bits)
+        } else {
+            next - tokens_beyond(&tokens[..next], &codes, codes.block_bits - room_bits)
         };
         if fits {
             best = Some((next, codes));

@@ -1,8 +1,8 @@
-//! Writes sequences: literals and the match after them.
+//! Output of sequences: literals and the match after them.
 
 use super::format::{EXTENSION, MATCH_LEN_MIN, MATCH_LEN_SHORT, RUN_LEN_SHORT};
 
-/// The output. The caller has counted what it writes: it fits.
+/// The output, which is long enough: the caller has counted.
 pub(super) struct Emitter<'d> {
     dst: &'d mut [u8],
     len: usize,
@@ -13,7 +13,6 @@ impl<'d> Emitter<'d> {
         Emitter { dst, len: 0 }
     }
 
-    /// Bytes written.
     pub(super) fn len(&self) -> usize {
         self.len
     }
@@ -28,7 +27,7 @@ impl<'d> Emitter<'d> {
         }
     }
 
-    /// The literals that a block ends in.
+    /// Writes the literals at the end of a block.
     pub(super) fn last_literals(&mut self, literals: &[u8]) {
         self.literals(literals, 0);
     }

@@ -1,35 +1,31 @@
-//! The match finder: how far a match can reach, as a staircase over the places that it can start
-//! from.
+//! The match finder: the farthest end of matches, as a step function of their start.
 //!
-//! A match that starts at a place can as well start later, so that the farthest end of any match
-//! never falls from one place to the next. All matches are told by the [`Step`]s in which it rises:
-//! every span that starts at one or after it and ends at its reach or before has a match.
+//! A match can also start later, so the farthest end of any match never decreases with the
+//! position. The [`Step`]s at which it increases describe all matches: every span that starts at a
+//! step or after it and ends at its reach or before has a match.
 //!
-//! A match that reaches farther than all before contains the string that ends there. The finder
-//! searches for the last bytes of that string, as many as a rung of the [`Ladder`] has that are not
-//! more than the match would be long. Each rung chains the places where the same string of its
-//! length starts. If there is none to be found, no place before the string can reach farther; then
-//! the next lower rung is asked for a shorter string. If there is one, its match is followed back
-//! as far as it goes, and ahead.
+//! A match that reaches farther than all before contains the string that ends at its end. The
+//! finder searches for the last bytes of that string, with the length of a rung of the [`Ladder`]
+//! that is not longer than the match would be. Each rung chains the positions with equal strings of
+//! its length. If no such string is found, no match that starts before can reach farther; the next
+//! lower rung then searches for a shorter string. Otherwise the match is extended in both
+//! directions.
 
 use super::format::{DISTANCE_MAX, END_MATCH_LEN, END_RUN_LEN, MATCH_LEN_MIN};
 use crate::words::{common_back, common_len, load8, zeroed};
 
 const RING_LEN: usize = 1 << 17;
 const HEAD_COUNT: usize = 1 << 17;
-/// Leaves as many bits of a word as heads are told by.
 const HASH_SHIFT: u32 = u64::BITS - HEAD_COUNT.ilog2();
-/// Places chained at a time; with the farthest distance it must fit into the ring.
+/// Positions chained at a time; with the maximum distance it must fit into the ring.
 const BATCH_LEN: usize = 2048;
-/// Bytes that are read at once.
 const WORD_LEN: usize = 8;
-/// Longest string of a rung.
 const RUNG_LEN_MAX: usize = 32;
-/// Strings of this length have so few places that all of them are compared; of shorter ones the
-/// first is taken, as the rung of one byte more tells whether there are longer matches.
+/// Strings of this length are so rare that all their positions are compared; for shorter ones the
+/// first is taken, as the next rung has already searched longer matches.
 const FULL_LEN: usize = 8;
 
-/// From `start` on, matches reach up to `reach`; both are places of the input.
+/// From `start` on, matches reach up to `reach`; both are positions in the input.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Step {
     pub(super) start: u32,
@@ -37,47 +33,44 @@ pub(super) struct Step {
     pub(super) distance: u16,
 }
 
-/// Effort of the search.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Effort {
     /// Lengths of strings, rising from [`MATCH_LEN_MIN`].
     pub(super) rungs: &'static [usize],
-    /// Most places compared for one string.
     pub(super) depth_max: usize,
-    /// Most places for one string that turn out to be of another.
+    /// Maximum positions of other strings with the same hash.
     pub(super) strangers_max: usize,
 }
 
-/// The chains of one input's places.
 pub(super) struct Ladder {
     rungs: Vec<Rung>,
-    /// Per length of a match, up to the longest string, the highest rung that is not longer.
+    /// By length of a match, up to the longest string, the highest rung that is not longer.
     rung_of: [u8; RUNG_LEN_MAX + 1],
     effort: Effort,
-    /// No match starts at this place or after.
+    /// Matches start before this position.
     starts_end: usize,
-    /// No match reaches farther than this.
+    /// Matches end at or before this position.
     limit: usize,
-    /// All steps before this place are known.
+    /// All steps before this position are known.
     at: usize,
-    /// Reach of matches from there; at least that of none that is worth telling.
+    /// Reach of matches from there.
     reach: usize,
 }
 
-/// Places by the string of `len` bytes that starts there.
+/// Positions by the string of `len` bytes that starts there.
 struct Rung {
     len: usize,
-    /// Per hash, the newest place modulo 2^16.
+    /// By hash, the newest position modulo 2^16.
     heads: Box<[u16; HEAD_COUNT]>,
-    /// Per place, modulo the ring, the distance to the next older one of its hash; 0 for none.
+    /// By position, modulo the ring, the distance to the previous one of the same hash; 0 without
+    /// one.
     links: Box<[u16; RING_LEN]>,
-    /// Places before this one are chained.
+    /// Positions before this one are chained.
     built: usize,
-    /// Hashes of short inputs use fewer heads, by this shift.
+    /// Short inputs use fewer heads, by this shift.
     hash_shift: u32,
 }
 
-/// A match of a string with an older place.
 #[derive(Clone, Copy)]
 struct Found {
     back: usize,
@@ -95,7 +88,7 @@ impl Ladder {
         Ladder { rungs, rung_of, effort, starts_end: 0, limit: 0, at: 0, reach: 0 }
     }
 
-    /// Forgets all places, for an input of `src_len` bytes.
+    /// Clears all chains for an input of `src_len` bytes.
     pub(super) fn reset(&mut self, src_len: usize) {
         self.starts_end = (src_len + 1).saturating_sub(END_MATCH_LEN);
         self.limit = src_len.saturating_sub(END_RUN_LEN);
@@ -106,8 +99,8 @@ impl Ladder {
         }
     }
 
-    /// Appends the steps before the place `until` to `steps`, the last of which may be replaced by
-    /// the next call if it does not start before `until`.
+    /// Appends the steps before `until` to `steps`; the next call may replace the last one if it
+    /// does not start before `until`.
     pub(super) fn climb(&mut self, src: &[u8], until: usize, steps: &mut Vec<Step>) {
         let until = until.min(self.starts_end);
         while self.at < until {
@@ -153,7 +146,7 @@ impl Rung {
         self.built = 0;
     }
 
-    /// Chains the places before `end`, as far as their strings lie within the input.
+    /// Chains the positions before `end` whose strings are within the input.
     fn build(&mut self, src: &[u8], end: usize) {
         let end = end.min((src.len() + 1).saturating_sub(self.len.max(WORD_LEN)));
         let words = words(src, self.built, end);
@@ -167,7 +160,7 @@ impl Rung {
         }
     }
 
-    /// Chains places by words made of their strings.
+    /// Chains positions by words that contain their strings.
     #[inline(always)]
     fn chain(&mut self, words: impl Iterator<Item = u64>) {
         let mut place = self.built;
@@ -182,8 +175,8 @@ impl Rung {
         self.built = place;
     }
 
-    /// Among older places of the string at `string`, which is chained, the one that agrees with up
-    /// to `back_max` bytes more before it, and then that with the most after it up to `limit`.
+    /// Among older positions of the chained string at `string`, finds the one with the most equal
+    /// bytes before it, up to `back_max`, and then the most after it, up to `limit`.
     #[inline]
     fn search(
         &self,
@@ -242,9 +235,8 @@ impl Rung {
         best
     }
 
-    /// Does the same as [`Rung::search`] where `run` bytes from `string` on are the same. Of each
-    /// older run of that byte only the places are compared that have as much of it before or after
-    /// them.
+    /// Does the same as [`Rung::search`] if `run` bytes from `string` on are equal. In each older
+    /// run of that byte, compares only the positions with as much of the run before or after them.
     fn search_runs(
         &self,
         src: &[u8],
@@ -295,7 +287,6 @@ impl Rung {
     }
 }
 
-/// The words at the places from `start` to `end`.
 #[inline(always)]
 fn words(src: &[u8], start: usize, end: usize) -> impl Iterator<Item = u64> {
     let bytes = if start < end { &src[start..end + WORD_LEN - 1] } else { &[] };

@@ -1,8 +1,7 @@
 //! The high compression encoder: the shortest parse over the matches that it finds.
 //!
-//! The finder tells as far as it looks where matches can end, the parse the least bytes to any
-//! place, and so how far the input fits into an output as well. Nothing is kept from one block for
-//! the next.
+//! The finder computes step by step where matches can end, the parse the cost of each position, and
+//! thereby also the input that fits into an output. No state is kept between blocks.
 
 mod emit;
 mod finder;
@@ -19,14 +18,13 @@ use crate::Fit;
 
 /// `LZ4_MAX_INPUT_SIZE`.
 const SRC_LEN_MAX: usize = 0x7E00_0000;
-/// Places decided upon at a time.
+/// Positions decided at a time.
 const CHUNK_LEN: usize = 1 << 18;
-/// Places searched at a time: the fewer, the less is searched in vain when the output is full.
+/// Positions searched at a time: with fewer, less is searched in vain when the output is full.
 const BATCH_LEN: usize = 256;
-/// With less room left than this nothing is decided upon before the end is known.
+/// With less space left than this, nothing is decided before the end is known.
 const END_ROOM: usize = 64;
 
-/// See the module.
 pub(super) struct High {
     ladder: Ladder,
     steps: Vec<Step>,
@@ -45,7 +43,7 @@ impl High {
         }
     }
 
-    /// Writes one raw block; None when it does not fit.
+    /// Writes one raw block; `None` if it does not fit.
     pub(super) fn compress(&mut self, src: &[u8], dst: &mut [u8]) -> Option<usize> {
         if src.len() > SRC_LEN_MAX {
             return None;
@@ -53,7 +51,6 @@ impl High {
         self.fill(src, dst, true).map(|fit| fit.written)
     }
 
-    /// Writes one raw block of as much as fits.
     pub(super) fn compress_to_fit(&mut self, src: &[u8], dst: &mut [u8]) -> Fit {
         if src.is_empty() {
             return Fit::default();
@@ -61,9 +58,9 @@ impl High {
         self.fill(&src[..src.len().min(SRC_LEN_MAX)], dst, false).unwrap_or_default()
     }
 
-    /// Repeats `compress_to_fit`, which took all of `src` in the call before this one.
+    /// Repeats `compress_to_fit` for a shorter output; the previous call encoded all of `src`.
     pub(super) fn shorten(&mut self, src: &[u8], dst: &mut [u8]) -> Fit {
-        // A parse that was decided upon in part no longer knows the ways to the places before.
+        // After a partial decision, the parse no longer has the paths to earlier positions.
         if src.is_empty() || self.parse.chunk_len() != src.len() {
             return self.compress_to_fit(src, dst);
         }
@@ -74,7 +71,7 @@ impl High {
         Fit { consumed: end, written: out.len() }
     }
 
-    /// Writes one raw block of as much as fits; with `whole` only if that is all.
+    /// Encodes as much as fits into one raw block; with `whole`, returns `None` if that is not all.
     fn fill(&mut self, src: &[u8], dst: &mut [u8], whole: bool) -> Option<Fit> {
         let room = dst.len();
         self.ladder.reset(src.len());
@@ -103,8 +100,8 @@ impl High {
         Some(Fit { consumed: end, written: out.len() })
     }
 
-    /// Writes the matches on the cheapest way to `end` with the literals before them; returns where
-    /// the last one ends.
+    /// Writes the matches on the cheapest path to `end` with the literals before them; returns the
+    /// end of the last one.
     fn put(&mut self, src: &[u8], end: usize, out: &mut Emitter<'_>) -> usize {
         self.parse.trace(end, &mut self.matches);
         let mut anchor = self.parse.anchor();
@@ -116,7 +113,6 @@ impl High {
     }
 }
 
-/// Returns the effort of a level.
 fn effort(level: u8) -> Effort {
     let (depth_max, strangers_max) = match level {
         ..=11 => (16, 2),

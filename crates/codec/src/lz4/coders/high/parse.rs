@@ -1,13 +1,12 @@
-//! The parse: of all ways to say the input in literals and matches, the shortest.
+//! The parse: the shortest sequence of literals and matches.
 //!
-//! Every cost of LZ4 is a whole number of bytes, so one pass forward over the steps of the match
-//! finder tells for each place what the cheapest way there costs, and whether it ends in a literal
-//! or in which match. It counts all but the token of the literals that a block ends in. Of a match
-//! only the longest form is requested, and the longest forms that take fewer bytes for their
-//! length: the cheapest way to a place hardly ever costs less than that to an earlier one.
+//! Every cost in LZ4 is a whole number of bytes, so one pass over the steps of the match finder
+//! computes for each position the cost of the cheapest path there, and whether it ends in a literal
+//! or in which match. The cost includes everything except the token of the literals at the end of
+//! the block. Of a match, only the longest form is tried, and the longest forms with fewer bytes of
+//! length: the cheapest path to a position hardly ever costs less than that to an earlier one.
 //!
-//! Costs are kept for one chunk of the input at a time, that what never ends takes no more memory
-//! than that.
+//! Costs are kept for one chunk of the input at a time, which bounds memory.
 
 use super::finder::Step;
 use super::format::{
@@ -15,7 +14,6 @@ use super::format::{
     extension_len,
 };
 
-/// A match on the cheapest way.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Match {
     pub(super) start: usize,
@@ -23,29 +21,28 @@ pub(super) struct Match {
     pub(super) distance: u16,
 }
 
-/// End of the cheapest way to a place: in a match, or for a length of 0 in a literal.
+/// Last step of the cheapest path to a position: a match, or with length 0 a literal.
 #[derive(Clone, Copy, Default)]
 struct Arrival {
     len: u32,
     distance: u16,
 }
 
-/// The cheapest ways to the places of a chunk. Places are of the whole input.
+/// Cheapest paths to the positions of a chunk; positions count from the start of the input.
 #[derive(Default)]
 pub(super) struct Parse {
-    /// The chunk's start.
     start: usize,
-    /// Start of the literals: everything before it is written; from there to the chunk's start are
-    /// literals.
+    /// Start of the pending literals, which continue to the start of the chunk; everything before
+    /// is written.
     anchor: usize,
-    /// Per place of the chunk that was come to.
+    /// By position of the chunk that was reached.
     costs: Vec<u32>,
     arrivals: Vec<Arrival>,
-    /// Literals that the cheapest way to the last place ends in.
+    /// Literals at the end of the cheapest path to the last position.
     run: usize,
-    /// At this length the run takes one byte more.
+    /// Length at which the run takes one more byte.
     longer_at: usize,
-    /// The first step that may reach beyond the last place.
+    /// The first step that may reach beyond the last position.
     step: usize,
 }
 
@@ -70,12 +67,10 @@ impl Parse {
         self.longer_at = RUN_LEN_SHORT + 1 + EXTENSION * extension_len(run, RUN_LEN_SHORT);
     }
 
-    /// The last place that was come to.
     pub(super) fn end(&self) -> usize {
         self.start + self.costs.len() - 1
     }
 
-    /// Returns the cost of the cheapest way to the last place.
     pub(super) fn end_cost(&self) -> u32 {
         self.costs[self.costs.len() - 1]
     }
@@ -88,7 +83,8 @@ impl Parse {
         self.anchor
     }
 
-    /// Goes on to the place `to`. `steps` holds all that start [`MATCH_LEN_MIN`] or more before it.
+    /// Advances to position `to`. `steps` must contain all that start [`MATCH_LEN_MIN`] or more
+    /// before it.
     pub(super) fn advance(&mut self, steps: &[Step], to: usize) {
         let room = to - self.start + 1;
         if self.costs.capacity() < room {
@@ -112,7 +108,6 @@ impl Parse {
         }
     }
 
-    /// Goes on to `to` in literals.
     fn literals(&mut self, to: usize) {
         let mut cost = self.end_cost();
         for _ in self.end()..to {
@@ -122,7 +117,6 @@ impl Parse {
         self.arrivals.resize(self.costs.len(), Arrival::default());
     }
 
-    /// The cost of one literal more after a way of this cost.
     #[inline(always)]
     fn literal_cost(&mut self, cost: u32) -> u32 {
         self.run += 1;
@@ -133,7 +127,7 @@ impl Parse {
         cost + 1
     }
 
-    /// Goes on to `to`, where the match of `step` can end wherever the way goes on to.
+    /// Advances to `to`, where the match of `step` can end at every position.
     fn matches(&mut self, step: &Step, to: usize) {
         let distance = step.distance;
         let source = step.start as usize - self.start;
@@ -171,7 +165,7 @@ impl Parse {
         }
     }
 
-    /// Goes on one place, from the last one's cost, to where a match arrives.
+    /// Advances one position, choosing between a literal and an arriving match.
     #[inline(always)]
     fn choose(&mut self, cost: u32, match_cost: u32, len: usize, distance: u16) -> u32 {
         let literal_cost = self.literal_cost(cost);
@@ -187,13 +181,13 @@ impl Parse {
         cost
     }
 
-    /// The end of the last match on the cheapest way to `place`, if it lies in the chunk.
+    /// End of the last match on the cheapest path to `place`, if it is in the chunk.
     fn last_match_end(&self, place: usize) -> Option<usize> {
         let arrivals = &self.arrivals[1..=place - self.start];
         arrivals.iter().rposition(|arrival| arrival.len != 0).map(|index| self.start + 1 + index)
     }
 
-    /// Leaves the matches on the cheapest way to `place` in `matches`, last first.
+    /// Collects the matches on the cheapest path to `place`, last first.
     pub(super) fn trace(&self, mut place: usize, matches: &mut Vec<Match>) {
         matches.clear();
         while let Some(end) = self.last_match_end(place) {
@@ -203,8 +197,8 @@ impl Parse {
         }
     }
 
-    /// Begins a new chunk at the last place, the way to which is said up to `anchor`, and forgets
-    /// the steps used up.
+    /// Starts a new chunk at the last position, to which everything up to `anchor` is written, and
+    /// removes used steps.
     pub(super) fn begin_chunk(&mut self, anchor: usize, steps: &mut Vec<Step>) {
         let start = self.end();
         self.restart(start, anchor, self.end_cost());
@@ -215,8 +209,8 @@ impl Parse {
         }
     }
 
-    /// The farthest place where a block of up to `room` bytes can end, and how far the cheapest way
-    /// is to be followed there: literals are behind. Nothing if `room` is too small for anything.
+    /// Returns the farthest end of a block of up to `room` bytes, and the end of the path before
+    /// its last literals; `None` if `room` is too small for anything.
     pub(super) fn farthest(&self, room: usize) -> Option<(usize, usize)> {
         let last = self.costs.iter().rposition(|&cost| (cost as usize) < room)?;
         (0..=last).rev().find_map(|index| {
@@ -226,7 +220,8 @@ impl Parse {
         })
     }
 
-    /// Returns how far a block that ends at `end`, within the input, can follow the cheapest way.
+    /// Returns the end of the path before the last literals of a block that ends at `end`, within
+    /// the input.
     fn way_end(&self, end: usize) -> usize {
         let way_end = end.saturating_sub(END_RUN_LEN).max(self.start);
         match self.last_match_end(way_end) {
@@ -238,7 +233,8 @@ impl Parse {
         }
     }
 
-    /// Length of a block that goes to `way_end` the cheapest way, and then on to `end` in literals.
+    /// Length of a block that follows the cheapest path to `way_end`, and continues to `end` with
+    /// literals.
     pub(super) fn block_len(&self, end: usize, way_end: usize) -> usize {
         let run_start = self.last_match_end(way_end).unwrap_or(self.anchor);
         let run_len = extension_len(end - run_start, RUN_LEN_SHORT);

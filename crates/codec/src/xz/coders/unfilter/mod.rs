@@ -1,8 +1,7 @@
-//! Undoing the filters of .xz: branch filters, which make the targets of branches absolute, and the
-//! delta filter.
+//! Decoding of the filters of .xz: branch filters, which make the targets of branches absolute, and
+//! the delta filter.
 //!
-//! All work in place on a whole block. What each converts is fixed by the format; conversions here
-//! are the decoders'.
+//! All work in place on a whole block. The format defines what each converts.
 
 mod riscv;
 mod words;
@@ -10,21 +9,20 @@ mod x86;
 
 use crate::BranchFilter;
 
-/// Number of bytes after a place that can change what three filters make of it: less than 16 for
+/// Number of bytes after a position that can affect the result of three filters: less than 16 for
 /// each.
 pub(super) const LOOK_AHEAD: usize = 64;
 
-/// A filter of a block, with its properties.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Filter {
-    /// Every byte was stored less the one so many bytes before.
+    /// Every byte was stored minus the one `distance` bytes before.
     Delta { distance: usize },
-    /// The first byte of the block counts as being at `start`.
+    /// `start` is the address of the first byte of the block.
     Branch { filter: BranchFilter, start: u32 },
 }
 
 impl Filter {
-    /// None for ids and properties that the format does not have.
+    /// `None` for invalid ids and properties.
     pub(super) fn new(id: u64, properties: &[u8]) -> Option<Filter> {
         const DELTA: u64 = 3;
         if id == DELTA {

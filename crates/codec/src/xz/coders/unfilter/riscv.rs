@@ -1,10 +1,10 @@
 //! RISC-V: JAL, and AUIPC with the instruction that adds the low bits.
 //!
 //! The encoder writes targets in big-endian order, and pairs with AUIPC as one whose register is
-//! x2, which compilers do not use there. Pairs that look so already were marked by being converted
-//! the other way, and are converted back.
+//! x2, which compilers do not use there. Pairs that already look so were converted the other way,
+//! and are converted back.
 
-/// Undoes the filter. Instructions lie at even places; the last 8 bytes begin none.
+/// Instructions are at even offsets; none begins in the last 8 bytes.
 pub(super) fn undo(start: u32, data: &mut [u8]) {
     let mut at = 0;
     while let Some(pair) = data.get_mut(at..).and_then(<[u8]>::first_chunk_mut::<8>) {
@@ -17,10 +17,10 @@ pub(super) fn undo(start: u32, data: &mut [u8]) {
     }
 }
 
-/// Returns how many bytes are done with.
+/// Returns the number of bytes processed.
 fn jal(address: u32, pair: &mut [u8; 8]) -> usize {
     let [_, a, b, c, ..] = pair.map(u32::from);
-    // Of the registers that return addresses are kept in, x1 and x5.
+    // Return addresses are in x1 or x5.
     if a & 0x0D != 0 {
         return 2;
     }
@@ -32,12 +32,12 @@ fn jal(address: u32, pair: &mut [u8; 8]) -> usize {
     4
 }
 
-/// Returns how many bytes are done with.
+/// Returns the number of bytes processed.
 fn auipc(address: u32, pair: &mut [u8; 8]) -> usize {
     let [a, b, c, d, e, f, g, h] = *pair;
     let first = u32::from_le_bytes([a, b, c, d]);
     let (first, second) = if first & 0xE80 != 0 {
-        // A register other than x0 and x2: one of those converted the other way, if a pair at all.
+        // A register other than x0 and x2: a pair converted the other way, if a pair at all.
         let second = u32::from_le_bytes([e, f, g, h]);
         if (first << 8 ^ second.wrapping_sub(3)) & 0x000F_8003 != 0 {
             return 6;

@@ -1,7 +1,7 @@
-//! Processors whose instructions lie at multiples of their length: PowerPC, IA-64, ARM, Thumb,
-//! SPARC and AArch64.
+//! Processors with instructions aligned to their length: PowerPC, IA-64, ARM, Thumb, SPARC, and
+//! AArch64.
 
-/// Each whole word of `N` bytes with its address.
+/// Returns each whole word of `N` bytes with its address.
 fn words<const N: usize>(start: u32, data: &mut [u8]) -> impl Iterator<Item = (u32, &mut [u8; N])> {
     let addresses = (0u32..).map(move |index| start.wrapping_add(index.wrapping_mul(N as u32)));
     addresses.zip(data.as_chunks_mut().0)
@@ -19,7 +19,7 @@ pub(super) fn powerpc(start: u32, data: &mut [u8]) {
     }
 }
 
-/// `bl` that is always executed: 24 bits of distance in words, from 8 bytes further on.
+/// `bl` that is always executed: 24 bits of distance in words, relative to 8 bytes further on.
 pub(super) fn arm(start: u32, data: &mut [u8]) {
     for (address, word) in words(start, data) {
         let instruction = u32::from_le_bytes(*word);
@@ -30,7 +30,8 @@ pub(super) fn arm(start: u32, data: &mut [u8]) {
     }
 }
 
-/// `bl` in two halves: 11 high and 11 low bits of distance in half words, from 4 bytes further on.
+/// `bl` in two halves: 11 high and 11 low bits of distance in half words, relative to 4 bytes
+/// further on.
 pub(super) fn arm_thumb(start: u32, data: &mut [u8]) {
     let mut at = 0;
     while let Some(pair) = data.get_mut(at..).and_then(<[u8]>::first_chunk_mut::<4>) {
@@ -61,7 +62,7 @@ pub(super) fn sparc(start: u32, data: &mut [u8]) {
     }
 }
 
-/// `bl`: 26 bits of distance in words. `adrp`: 21 bits of distance in pages, where it is within 512
+/// `bl`: 26 bits of distance in words. `adrp`: 21 bits of distance in pages, if it is within 512
 /// MiB.
 pub(super) fn arm64(start: u32, data: &mut [u8]) {
     for (address, word) in words(start, data) {
@@ -84,7 +85,7 @@ pub(super) fn arm64(start: u32, data: &mut [u8]) {
 
 /// `br.call` in bundles of 128 bits: a template of 5, and three instructions of 41.
 pub(super) fn ia64(start: u32, data: &mut [u8]) {
-    /// By template, which of the instructions may be branches: bit 0 is the first.
+    /// By template, the instructions that may be branches: bit 0 is the first.
     const BRANCHES: [u8; 32] =
         [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 4, 4, 6, 6, 0, 0, 7, 7, 4, 4, 0, 0, 4, 4, 0, 0];
     /// Bits of an instruction's distance: 20 bits in bundles, and its sign.

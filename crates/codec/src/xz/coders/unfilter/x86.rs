@@ -1,12 +1,11 @@
-//! x86: CALL and JMP with 32 bits of distance, wherever they may begin.
+//! x86: CALL and JMP with a 32-bit distance, at any offset.
 
-/// The byte of the distance that decides, by which of the three bytes before the opcode were
-/// opcodes themselves.
+/// Index of the deciding byte of the distance, by the opcodes among the three preceding bytes.
 const DECIDING: [u32; 5] = [0, 1, 2, 2, 3];
 
-/// Undoes the filter. An opcode is one only if its distance's high byte is 00 or FF; opcodes less
-/// than five bytes apart make both doubtful, and `near` remembers them: bits 1 to 3 for an opcode
-/// so many bytes before (bit 3 three before), bits 5 to 7 for those whose high byte fitted.
+/// An opcode is only converted if its distance's high byte is 00 or FF; opcodes less than five
+/// bytes apart make both doubtful, and `near` records them: bits 1 to 3 for an opcode that many
+/// bytes before, bits 5 to 7 for those whose high byte fitted.
 pub(super) fn undo(start: u32, data: &mut [u8]) {
     let mut near = 0u32;
     let mut last = None::<usize>;
@@ -31,8 +30,8 @@ pub(super) fn undo(start: u32, data: &mut [u8]) {
         let mut value = u32::from_le_bytes(*distance).wrapping_sub(address);
         if near != 0 {
             let bits = 32 - DECIDING[(near >> 1) as usize] * 8;
-            // The byte that decided about the opcode before must not look like a sign, as it did
-            // not; once is enough.
+            // The byte that decided about the previous opcode must not look like a sign, as it did
+            // not before; one repetition is enough.
             if is_sign((value >> (bits - 8)) as u8) {
                 value = (value ^ (u32::MAX >> (32 - bits))).wrapping_sub(address);
             }

@@ -1,8 +1,8 @@
-//! Fitting by trial: any encoder can fill an output, at the price of several runs.
+//! Fitting by trial: any encoder can fill an output, at the cost of several runs.
 
 use crate::{EncodeError, Encoder, Fit, FitEncoder};
 
-/// Looks for the longest input that an encoder fits into the output.
+/// Searches the longest input that an encoder fits into the output.
 pub(crate) struct Bisection {
     encoder: Box<dyn Encoder>,
     best: Vec<u8>,
@@ -31,9 +31,10 @@ impl FitEncoder for Bisection {
                 }
                 None => too_long = consumed,
             }
-            consumed = match too_long > src.len() {
-                true => src.len().min(best.consumed.saturating_mul(2)),
-                false => best.consumed + (too_long - best.consumed) / 2,
+            consumed = if too_long > src.len() {
+                src.len().min(best.consumed.saturating_mul(2))
+            } else {
+                best.consumed + (too_long - best.consumed) / 2
             };
         }
         dst[..best.written].copy_from_slice(&self.best[..best.written]);

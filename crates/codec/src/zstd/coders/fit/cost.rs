@@ -1,36 +1,32 @@
-//! Estimated costs of sequences: order-0 entropies of one block, as its tables will have them.
+//! Estimated costs of sequences: order-0 entropies of one block, as for its tables.
 
 use super::ffi::{Sequence, is_block_end};
 
 /// Costs are in 1/256 bit.
 pub(super) const BIT: u64 = 256;
 
-/// Headers of a block, of its literals and of its sequences.
+/// Headers of a block, of its literals, and of its sequences.
 const HEADERS_LEN: u64 = 3 + 4 + 4;
 
-/// About how much of a table's description one symbol takes, in 1/256 bit.
+/// Approximate cost of one symbol in the description of a table, in 1/256 bit.
 const LITERAL_IN_TABLE: u64 = 3 * BIT;
 const CODE_IN_TABLE: u64 = 5 * BIT;
 
 /// Fewer literals are stored uncompressed (`COMPRESS_LITERALS_SIZE_MIN`).
 const CODED_LITERALS_MIN: u32 = 64;
 
-/// Symbols of lengths and offsets; all are far below.
+/// Upper bound of symbols of lengths and offsets.
 const CODE_COUNT: usize = 64;
 
-/// Costs of every symbol of one block.
 pub(super) struct Costs {
     literals: [u32; 256],
     literal_lens: [u32; CODE_COUNT],
     match_lens: [u32; CODE_COUNT],
     offsets: [u32; CODE_COUNT],
-    /// Cost of headers and tables.
     pub(super) fixed: u64,
-    /// Cost of all literals and sequences.
     body: u64,
 }
 
-/// Counts of each symbol of a block.
 pub(super) struct Counts {
     literals: [u32; 256],
     literal_lens: [u32; CODE_COUNT],
@@ -50,7 +46,6 @@ impl Counts {
         }
     }
 
-    /// Counts a sequence and its literals.
     pub(super) fn add(&mut self, sequence: &Sequence, literals: &[u8]) {
         for &byte in literals {
             self.literals[usize::from(byte)] += 1;
@@ -69,7 +64,6 @@ impl Counts {
 }
 
 impl Costs {
-    /// Costs in a block of these sequences, which stand for `plain`.
     pub(super) fn new(block: &[Sequence], plain: &[u8], literals_stored: bool) -> Costs {
         let mut counts = Counts::new();
         for (sequence, own_literals) in with_literals(block, plain) {
@@ -78,13 +72,13 @@ impl Costs {
         Costs::of(&counts, literals_stored)
     }
 
-    /// Costs in a block of so many symbols.
     pub(super) fn of(counts: &Counts, literals_stored: bool) -> Costs {
         let Counts { literals, literal_lens, match_lens, offsets, extra_bits } = counts;
         let literal_count: u32 = literals.iter().sum();
-        let literal_costs = match literals_stored || literal_count < CODED_LITERALS_MIN {
-            true => [8 * BIT as u32; 256],
-            false => entropies(literals),
+        let literal_costs = if literals_stored || literal_count < CODED_LITERALS_MIN {
+            [8 * BIT as u32; 256]
+        } else {
+            entropies(literals)
         };
         let used = |counts: &[u32]| counts.iter().filter(|&&count| count > 0).count() as u64;
         let code_count = used(literal_lens) + used(match_lens) + used(offsets);
@@ -105,12 +99,10 @@ impl Costs {
         }
     }
 
-    /// Returns the cost of the whole block.
     pub(super) fn total(&self) -> u64 {
         self.fixed + self.body
     }
 
-    /// Returns the cost of all literals and sequences.
     pub(super) fn body(&self) -> u64 {
         self.body
     }
@@ -119,7 +111,7 @@ impl Costs {
         self.literals[usize::from(byte)].into()
     }
 
-    /// The cost of a sequence without its literals; of nothing for an end of block.
+    /// Cost of a sequence without its literals; 0 for an end of block.
     pub(super) fn without_literals(&self, sequence: &Sequence) -> u64 {
         if is_block_end(sequence) {
             return 0;
@@ -133,7 +125,6 @@ impl Costs {
     }
 }
 
-/// Every sequence with its literals.
 fn with_literals<'a>(
     block: &'a [Sequence],
     plain: &'a [u8],
@@ -157,7 +148,7 @@ fn entropies<const N: usize>(counts: &[u32; N]) -> [u32; N] {
     counts.map(|count| total_log - log2(count))
 }
 
-/// The binary logarithm in 1/256 bit, a little less than it is; of 0 that of 1.
+/// Binary logarithm in 1/256 bit, rounded down; `log2(0)` is that of 1.
 fn log2(number: u32) -> u32 {
     let log = number.max(1).ilog2();
     let fraction = (u64::from(number.max(1)) << FRACTION_LOG >> log) as usize % FRACTIONS.len();
@@ -168,7 +159,7 @@ const FRACTION_LOG: u32 = 10;
 /// Logarithms of numbers from 1 to 2.
 static FRACTIONS: [u8; 1 << FRACTION_LOG] = fractions();
 
-/// Digit by digit: the logarithm doubles as its number is squared.
+/// Digit by digit: squaring a number doubles its logarithm.
 const fn fractions() -> [u8; 1 << FRACTION_LOG] {
     const ONE: u64 = 1 << 31;
     let mut fractions = [0; 1 << FRACTION_LOG];
@@ -190,8 +181,8 @@ const fn fractions() -> [u8; 1 << FRACTION_LOG] {
     fractions
 }
 
-/// The code of a length and its extra bits, well enough: powers of two in so many steps, as in RFC
-/// 8878, 3.1.1.3.2.1.
+/// Approximates the code of a length and its extra bits: powers of two with `direct` steps, as in
+/// RFC 8878, 3.1.1.3.2.1.
 fn len_code(len: u32, direct: u32) -> (usize, u32) {
     if len < direct {
         return (len as usize, 0);

@@ -1,4 +1,4 @@
-//! libzstd's parse and entropy stage, each on its own, which the safe wrapper does not have.
+//! libzstd's parse and entropy stage as separate calls, which the safe wrapper does not offer.
 
 use std::ffi::c_int;
 use std::ptr::NonNull;
@@ -14,36 +14,33 @@ use crate::zstd::coders::encode_error;
 /// An end of block without literals.
 pub(super) const BLOCK_END: Sequence = Sequence { offset: 0, litLength: 0, matchLength: 0, rep: 0 };
 
-/// Ends a block: what is left of its literals comes without a match.
+/// True for the end of a block: the remaining literals without a match.
 pub(super) fn is_block_end(sequence: &Sequence) -> bool {
     sequence.offset == 0 && sequence.matchLength == 0
 }
 
-/// Returns the number of bytes that a sequence stands for.
 pub(super) fn plain_len(sequence: &Sequence) -> usize {
     sequence.litLength as usize + sequence.matchLength as usize
 }
 
-/// Returns the parameters of a level for inputs of a length.
 pub(super) fn parameters(level: i32, src_len: usize) -> sys::ZSTD_compressionParameters {
     // SAFETY: takes any figures.
     unsafe { sys::ZSTD_getCParams(level, src_len as u64, 0) }
 }
 
-/// One compression context.
 pub(super) struct Context(NonNull<sys::ZSTD_CCtx>);
 
 // SAFETY: libzstd binds no context to a thread; all use goes through `&mut self`.
 unsafe impl Send for Context {}
 
 impl Context {
-    /// None when memory is short.
+    /// `None` if out of memory.
     pub(super) fn new() -> Option<Context> {
         // SAFETY: no arguments.
         NonNull::new(unsafe { sys::ZSTD_createCCtx() }).map(Context)
     }
 
-    /// Sets a parameter for all frames to come.
+    /// Sets a parameter for all further frames.
     pub(super) fn set(&mut self, parameter: Parameter, value: c_int) -> Result<(), EncodeError> {
         // SAFETY: the context lives as long as self. A frame that failed has left it where no
         // parameter may be set.
@@ -54,8 +51,8 @@ impl Context {
         .map(|_| ())
     }
 
-    /// Parses all of `src` into sequences with ends of blocks. What comes back is not to be trusted
-    /// blindly: libzstd calls this a means of debugging.
+    /// Parses all of `src` into sequences with ends of blocks. The result must be verified: libzstd
+    /// calls this a debugging function.
     pub(super) fn parse(&mut self, src: &[u8], sequences: &mut Vec<Sequence>) -> Result<(), EncodeError> {
         sequences.clear();
         // SAFETY: no pointers.
@@ -72,14 +69,14 @@ impl Context {
             )
         })?;
         debug_assert!(count <= sequences.capacity());
-        // SAFETY: so many have been written.
+        // SAFETY: this many have been written.
         unsafe { sequences.set_len(count) };
         Ok(())
     }
 
-    /// Writes one frame of these sequences, which end with an end of block and stand for all of
-    /// `src`; the length, which is an error when `dst` is too short. Matches may reach `before`
-    /// bytes back after the start of `src`: then the frame's blocks are of use only after others.
+    /// Writes one frame of these sequences, which end with an end of block and decode to `src`;
+    /// returns the length, or an error if `dst` is too short. Matches may reach `before` bytes back
+    /// from the start of `src`: the frame's blocks are then only valid after others.
     pub(super) fn encode(
         &mut self,
         sequences: &[Sequence],
@@ -107,7 +104,8 @@ impl Context {
     }
 }
 
-/// True if sequences end a block and stand for this many bytes, with matches only in earlier bytes.
+/// True if sequences end with an end of block and decode to this many bytes, with matches only in
+/// earlier bytes.
 fn stand_for(sequences: &[Sequence], before: usize, src_len: usize) -> bool {
     let mut at = before;
     for sequence in sequences {

@@ -1,21 +1,20 @@
-//! The framing of RFC 8878, 3.1.1: a frame put together of blocks that were coded apart.
+//! The framing of RFC 8878, 3.1.1: a frame assembled from separately coded blocks.
 
-/// `Magic_Number`, as it is stored.
+/// `Magic_Number`, as stored.
 const MAGIC: [u8; 4] = [0x28, 0xB5, 0x2F, 0xFD];
 /// End of magic number and descriptor.
 const DESCRIPTOR_END: usize = 5;
-/// `Single_Segment_flag`: the window is as long as the content, and not written.
+/// `Single_Segment_flag`: the window has the length of the content, and is not stored.
 const SINGLE_SEGMENT: u8 = 1 << 5;
 const WINDOW_LOG_MIN: u32 = 10;
 
-/// The header of a block: its type and length, and whether it is the last.
+/// Header of a block: type, length, and flag of the last one.
 const BLOCK_HEADER_LEN: usize = 3;
 const LAST_BLOCK: u8 = 1;
-/// `RLE_Block`: one byte, whatever length is given.
+/// `RLE_Block`: one byte, whatever the length.
 const RUN_OF_ONE_BYTE: u32 = 1;
 
-/// Begins a frame of this many bytes of content, which is read through a window of at most
-/// `1 << window_log`.
+/// Starts a frame with this content length, whose window is at most `1 << window_log`.
 pub(super) fn begin(content_len: usize, window_log: u32, frame: &mut Vec<u8>) {
     frame.clear();
     frame.extend_from_slice(&MAGIC);
@@ -34,7 +33,7 @@ pub(super) fn begin(content_len: usize, window_log: u32, frame: &mut Vec<u8>) {
     frame.extend_from_slice(&written.to_le_bytes()[..len_bytes]);
 }
 
-/// The blocks of a frame without checksum and dictionary; None if it is no frame.
+/// Returns the blocks of a frame without checksum and dictionary; `None` if it is not a frame.
 pub(super) fn blocks(frame: &[u8]) -> Option<&[u8]> {
     let descriptor = *frame.strip_prefix(&MAGIC)?.first()?;
     let single = descriptor & SINGLE_SEGMENT != 0;
@@ -45,7 +44,7 @@ pub(super) fn blocks(frame: &[u8]) -> Option<&[u8]> {
     frame.get(DESCRIPTOR_END + usize::from(!single) + len_bytes..)
 }
 
-/// Lets other blocks follow the last one; None if there is no last one.
+/// Clears the flag of the last block; `None` if it does not exist.
 pub(super) fn go_on(blocks: &mut [u8]) -> Option<()> {
     let mut at = 0;
     loop {

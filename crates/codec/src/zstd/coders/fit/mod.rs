@@ -1,9 +1,9 @@
 //! Filling an output with a Zstandard frame in one parse.
 //!
-//! libzstd parses somewhat more input than will fit; for its strategy `dfast`, [`quick`] does, and
-//! ends just after that. The parse is cut where it is expected to fill the output, and the entropy
-//! stage alone runs over what is before the cut; where need be, once more over the last block with
-//! a corrected cut.
+//! libzstd parses somewhat more input than will fit; for its strategy `dfast`, [`quick`] parses
+//! instead, and stops right after that. The parse is cut where it is expected to fill the output,
+//! and only the entropy stage runs over the part before the cut; if necessary, once more over the
+//! last block with a corrected cut.
 
 mod bisect;
 mod cost;
@@ -21,31 +21,29 @@ use ffi::{Context, Parameter};
 use parse::{Habits, Parse};
 use quick::{Quick, Tables};
 
-/// Input expected to fit before anything is known of it, as a multiple of the room.
+/// Initial input expected to fit, as a multiple of the space.
 const FIRST_GUESS: usize = 3;
 
-/// Most runs of the entropy stage for one output.
+/// Maximum runs of the entropy stage for one output.
 const RUNS_MAX: usize = 6;
 
 /// Shorter inputs are hardly ever shortened.
 const SHORTENED_LEN_MIN: usize = 12 << 10;
 
-/// The last strategy (`ZSTD_dfast`) whose parse is so fast that the entropy stage weighs as much.
+/// The last strategy (`ZSTD_dfast`) whose parse is so fast that the entropy stage costs as much.
 const FAST_STRATEGY_MAX: i32 = 2;
 
-/// The strategy that is parsed here.
 const QUICK_STRATEGY: i32 = 2;
 
 /// Shorter inputs are left to libzstd.
 const QUICK_LEN_MIN: usize = 64;
 
-/// With such a parse one part in so many may stay empty.
+/// With such a parse, one part in this many may remain empty.
 const FAST_SHARE: usize = 192;
 
-/// The largest window log that needs no leave of decoders (`ZSTD_WINDOWLOG_LIMIT_DEFAULT`).
+/// Largest window log that decoders accept by default (`ZSTD_WINDOWLOG_LIMIT_DEFAULT`).
 const WINDOW_LOG_USUAL_MAX: u8 = 27;
 
-/// Encodes frames of a fixed length.
 pub(crate) struct FrameFit {
     level: i32,
     window_log_max: Option<u8>,
@@ -54,28 +52,24 @@ pub(crate) struct FrameFit {
     parser: Option<Context>,
     coder: Option<Context>,
     parse: Parse,
-    /// Made when first used.
     quick: Option<Box<Quick>>,
-    /// That of the parse, which the entropy stage goes by, too.
+    /// Strategy of the parse, which the entropy stage uses, too.
     strategy: i32,
     scratch: Vec<u8>,
     /// The blocks before the one that is cut, once they are coded.
     head: Head,
     frame: Vec<u8>,
-    /// The last fit that the room ended, not the input.
+    /// The last fit limited by the space, not by the input.
     last: Option<Fit>,
-    /// Length that the costs promised for the last first cut, and the length written.
+    /// Estimated length of the last first cut, and the length written.
     promised: Option<Promise>,
-    /// Set if `shorten` is likely to be called.
     shortens: bool,
-    /// The length of the input that the parse is of, if it was taken as a whole.
+    /// Length of the parsed input, if it was consumed as a whole.
     parsed_len: Option<usize>,
 }
 
-/// Coded blocks at the beginning of an input.
 #[derive(Default)]
 struct Head {
-    /// Bytes of input that they hold.
     plain_len: usize,
     blocks: Vec<u8>,
 }
@@ -87,7 +81,6 @@ impl Head {
     }
 }
 
-/// An expected length and what became of it.
 #[derive(Clone, Copy)]
 struct Promise {
     expected: usize,
@@ -95,7 +88,6 @@ struct Promise {
 }
 
 impl FrameFit {
-    /// Takes the arguments of [`Frame::new`].
     pub(crate) fn new(level: i32, window_log_max: Option<u8>) -> FrameFit {
         FrameFit {
             level,
@@ -116,8 +108,8 @@ impl FrameFit {
         }
     }
 
-    /// Parses all of `src`, of which about `expected` bytes will be used: what the level means is
-    /// chosen by that.
+    /// Parses all of `src`, of which about `expected` bytes will be used: the parameters of the
+    /// level are chosen by that.
     fn parse(&mut self, src: &[u8], expected: usize) -> Result<(), EncodeError> {
         let parser = self.parser.as_mut().ok_or(EncodeError::OutOfMemory)?;
         let parameters = ffi::parameters(self.level, expected.min(src.len()));
@@ -138,7 +130,6 @@ impl FrameFit {
         self.parse.read(parser, src, habits)
     }
 
-    /// Writes the frame of the beginning of `src` up to a cut.
     fn encode(&mut self, src: &[u8], cut: usize) -> Result<(), EncodeError> {
         let coder = self.coder.as_mut().ok_or(EncodeError::OutOfMemory)?;
         let window_log = window_log(cut, self.window_log_max);
@@ -168,8 +159,8 @@ impl FrameFit {
         Ok(())
     }
 
-    /// Does the work of `compress_to_fit` by a parse that goes no further than it must; None if
-    /// that is not for this level or input.
+    /// Implements `compress_to_fit` with a parse that stops as early as possible; `None` if the
+    /// level or input does not permit it.
     fn compress_quickly(&mut self, src: &[u8], dst: &mut [u8]) -> Result<Option<Fit>, EncodeError> {
         let log_max = self.window_log_max.unwrap_or(WINDOW_LOG_USUAL_MAX).min(WINDOW_LOG_USUAL_MAX);
         let src_len = src.len().min(1 << log_max);
@@ -203,7 +194,7 @@ impl FrameFit {
         Ok(Some(fit))
     }
 
-    /// Parses until `dst` is full, which is expected after so much input.
+    /// Parses until `dst` is full, which is expected after `expected` bytes of input.
     fn fill_quickly(
         &mut self,
         quick: &mut Quick,
@@ -214,22 +205,22 @@ impl FrameFit {
         let mut wanted = self.promised.map_or(dst.len(), |promise| promise.corrected(dst.len()));
         let mut look_at = expected - expected / 16;
         loop {
-            // What is not known well enough is not worth a second run of the entropy stage.
+            // An unreliable estimate does not justify a second run of the entropy stage.
             wanted += wanted / 64 + 16;
             let offered = self.parse.read_on(quick, src, wanted, look_at);
             let fit = self.fill(&src[..offered], dst)?;
             if fit.written == 0 || fit.consumed < offered || offered == src.len() {
                 return Ok(fit);
             }
-            // All of it fits: costs were put too high.
+            // All of it fits: costs were overestimated.
             wanted = (wanted as u64).saturating_mul(dst.len() as u64) as usize / fit.written;
             look_at = 0;
         }
     }
 
-    /// Looks for the cut that fills `dst`.
+    /// Finds the cut that fills `dst`.
     fn fill(&mut self, src: &[u8], dst: &mut [u8]) -> Result<Fit, EncodeError> {
-        // Little enough to leave empty, and to aim at the middle of. A fast parse is cheaper than a
+        // Part that may remain empty, and whose middle is aimed at. A fast parse is cheaper than a
         // second run of the entropy stage.
         let share = if self.strategy > FAST_STRATEGY_MAX { 8192 } else { FAST_SHARE };
         let tolerance = 2 + dst.len() / share;
@@ -255,7 +246,7 @@ impl FrameFit {
             if filled || too_long - best.consumed <= 1 || best.consumed == src.len() {
                 break;
             }
-            // As long as nothing fits, ever less is tried.
+            // While nothing fits, ever less is tried.
             let caution = if best.written == 0 { dst.len() * run * run / 256 } else { 0 };
             let moved = self.parse.moved_cut(src, cut, written, aim.saturating_sub(caution));
             let next = self.parse.sound_cut(moved.clamp(best.consumed + 1, too_long - 1));
@@ -271,8 +262,8 @@ impl FrameFit {
 const NO_FRAME: EncodeError = EncodeError::Internal("libzstd wrote no frame");
 
 impl Promise {
-    /// Returns the length to aim at in order to get `wanted` bytes, if the costs are as far from
-    /// the truth as the last time.
+    /// Returns the estimate to aim at to get `wanted` bytes, if it is as far from the truth as the
+    /// last one.
     fn corrected(self, wanted: usize) -> usize {
         let Promise { expected, written } = self;
         let corrected = (wanted as u64).saturating_mul(expected as u64) / (written.max(1) as u64);
@@ -280,7 +271,7 @@ impl Promise {
     }
 }
 
-/// The smallest window for so many bytes, within the limit.
+/// Returns the smallest window for `src_len` bytes, within the limit.
 fn window_log(src_len: usize, log_max: Option<u8>) -> u32 {
     let needed = usize::BITS - src_len.saturating_sub(1).leading_zeros();
     needed.clamp(10, log_max.unwrap_or(WINDOW_LOG_USUAL_MAX).max(10).into())
@@ -292,8 +283,8 @@ fn parser(level: i32) -> Result<Context, EncodeError> {
     Ok(context)
 }
 
-/// A context that only codes: its match finder, which is prepared for every frame, is as small as
-/// can be.
+/// Returns a context that only codes: its match finder, which is prepared for every frame, is as
+/// small as possible.
 fn coder(level: i32) -> Result<Context, EncodeError> {
     let mut context = Context::new().ok_or(EncodeError::OutOfMemory)?;
     for (parameter, value) in [
@@ -314,13 +305,12 @@ fn coder(level: i32) -> Result<Context, EncodeError> {
     Ok(context)
 }
 
-/// Estimates the input that fits into `room` if it is like `last`'s.
+/// Estimates the input that fits into `room` at the ratio of `last`.
 fn like(last: Fit, room: usize) -> usize {
     let like = (last.consumed as u64).saturating_mul(room as u64) / (last.written.max(1) as u64);
     usize::try_from(like).unwrap_or(usize::MAX)
 }
 
-/// Somewhat more than is expected to fit.
 fn more_than(expected: usize) -> usize {
     expected.saturating_add(expected / 8 + 256)
 }
@@ -357,12 +347,12 @@ impl FitEncoder for FrameFit {
             let offer = &src[..offered];
             let fit = match self.parse(offer, expected) {
                 Ok(()) => self.fill(offer, dst)?,
-                // A last block of a few bytes, or a parse that is not to be trusted.
+                // A last block of a few bytes, or a parse that failed verification.
                 Err(EncodeError::Internal(_)) => Fit::default(),
                 Err(error) => return Err(error),
             };
             if fit.written == 0 {
-                // Rare, so nothing is kept for it.
+                // Rare, so its encoder is not kept.
                 let encoder = Frame::new(self.level, self.window_log_max);
                 return Bisection::new(Box::new(encoder)).compress_to_fit(src, dst);
             }

@@ -1,4 +1,4 @@
-//! A parse and the places where it can be cut.
+//! A parse and the positions where it can be cut.
 
 use super::cost::{BIT, Costs, Counts};
 use super::ffi::{BLOCK_END, Context, Sequence, is_block_end, plain_len};
@@ -6,42 +6,37 @@ use super::quick::{Quick, Tables};
 use super::split;
 use crate::EncodeError;
 
-/// The shortest match that a frame can hold.
+/// Shortest match that a frame can encode.
 const MATCH_LEN_MIN: u32 = 3;
 
-/// The frame's own header: magic, descriptor, content size and perhaps a window.
+/// The frame's own header: magic, descriptor, content size, and perhaps a window.
 const FRAME_HEADER_LEN: u64 = 9;
 
-/// `Block_Maximum_Size` (RFC 8878, 3.1.1.2.4), if the window is no less.
+/// `Block_Maximum_Size` (RFC 8878, 3.1.1.2.4), unless the window is smaller.
 const BLOCK_LEN_MAX: usize = 128 << 10;
 
-/// Costs are not looked at again before so much more was parsed.
+/// Costs are recomputed after at least this many further bytes.
 const LOOK_LEN_MIN: usize = 1 << 10;
 
-/// The sequences of one input, in blocks, and what they cost.
 #[derive(Default)]
 pub(super) struct Parse {
     sequences: Vec<Sequence>,
-    /// Bytes of input before each of them.
+    /// Input offset of each.
     starts: Vec<usize>,
     blocks: Vec<Block>,
-    /// Memory for the sequences with further ends of blocks.
+    /// Buffer for sequences with additional ends of blocks.
     divided: Vec<Sequence>,
 }
 
-/// Treatment of literals and blocks at a level.
 #[derive(Clone, Copy)]
 pub(super) struct Habits {
-    /// Literals are not coded.
     pub(super) literals_stored: bool,
-    /// Blocks are divided where it pays.
     pub(super) divides: bool,
 }
 
-/// A run of sequences up to an end of block.
 struct Block {
     first: usize,
-    /// Cost of its end of block, plus one.
+    /// Index of its end of block, plus one.
     end: usize,
     plain_start: usize,
     plain_end: usize,
@@ -49,19 +44,17 @@ struct Block {
 }
 
 impl Block {
-    /// Returns its expected cost: at most that of storing it.
+    /// Expected cost: at most that of storing it.
     fn expected(&self) -> u64 {
         self.costs.total().min(raw_cost(self.plain_end - self.plain_start))
     }
 }
 
-/// Returns the cost of a block that is stored uncompressed.
 fn raw_cost(len: usize) -> u64 {
     (len as u64 + 3) * 8 * BIT
 }
 
 impl Parse {
-    /// Parses all of `src`.
     pub(super) fn read(
         &mut self,
         parser: &mut Context,
@@ -79,7 +72,6 @@ impl Parse {
         Ok(())
     }
 
-    /// Divides blocks where it pays.
     fn divide(&mut self, src: &[u8], literals_stored: bool) {
         self.divided.clear();
         let mut at = 0;
@@ -91,11 +83,11 @@ impl Parse {
         std::mem::swap(&mut self.sequences, &mut self.divided);
     }
 
-    /// True if the sequences give `src`.
     fn says(&self, src: &[u8]) -> bool {
         let mut at = 0;
         self.sequences.iter().all(|sequence| {
-            let (offset, len) = (sequence.offset as usize, sequence.matchLength as usize);
+            let offset = sequence.offset as usize;
+            let len = sequence.matchLength as usize;
             at += sequence.litLength as usize;
             let to = at;
             at += len;
@@ -108,7 +100,6 @@ impl Parse {
             && self.sequences.last().is_some_and(is_block_end)
     }
 
-    /// Finds the blocks and their costs.
     fn weigh(&mut self, src: &[u8], literals_stored: bool) {
         self.blocks.clear();
         self.starts.clear();
@@ -128,7 +119,7 @@ impl Parse {
         }
     }
 
-    /// Begins a parse that is read piece by piece.
+    /// Starts a parse that is read piece by piece.
     pub(super) fn begin(&mut self, quick: &mut Quick, src_len: usize, tables: Tables) {
         quick.begin(src_len, tables);
         self.sequences.clear();
@@ -136,8 +127,8 @@ impl Parse {
         self.blocks.clear();
     }
 
-    /// Parses on until sequences cost `wanted` bytes or `src` ends; `look_at` is where to see for
-    /// the first time what they cost. Returns how far it came.
+    /// Parses until sequences cost `wanted` bytes or `src` ends; costs are first computed at
+    /// `look_at`. Returns the end of the parse.
     pub(super) fn read_on(&mut self, quick: &mut Quick, src: &[u8], wanted: usize, look_at: usize) -> usize {
         let wanted = (wanted as u64).saturating_sub(FRAME_HEADER_LEN) * 8 * BIT;
         self.reopen(quick);
@@ -149,7 +140,7 @@ impl Parse {
             let block_end = src.len().min(plain_start + BLOCK_LEN_MAX);
             let mut counts = Counts::new();
             let mut at = plain_start;
-            // Sequences before this one are counted; some are there already if the block was open.
+            // Sequences before this one are counted; the block may already contain some.
             let mut next = first;
             loop {
                 quick.advance(src, look_at.min(block_end), block_end, &mut self.sequences);
@@ -183,7 +174,7 @@ impl Parse {
         quick.at()
     }
 
-    /// Ends a block where the parse is.
+    /// Ends a block at the current position.
     fn close(&mut self, quick: &mut Quick, first: usize, plain_start: usize, src: &[u8], mut counts: Counts) {
         let (anchor, plain_end) = (quick.anchor(), quick.at());
         let literals = Sequence { litLength: (plain_end - anchor) as u32, ..BLOCK_END };
@@ -195,7 +186,7 @@ impl Parse {
         self.blocks.push(Block { first, end: self.sequences.len(), plain_start, plain_end, costs });
     }
 
-    /// Lets the last block go on if it is not as long as it may be.
+    /// Reopens the last block if it may be longer.
     fn reopen(&mut self, quick: &mut Quick) {
         let is_short = |block: &mut Block| block.plain_end - block.plain_start < BLOCK_LEN_MAX;
         if let Some(block) = self.blocks.pop_if(is_short) {
@@ -209,7 +200,7 @@ impl Parse {
         self.blocks.len()
     }
 
-    /// Finds the position where the costs reach the room.
+    /// Finds the position where the costs reach the space.
     pub(super) fn first_cut(&self, src: &[u8], room: usize) -> usize {
         let mut left = (room as u64).saturating_sub(FRAME_HEADER_LEN) * 8 * BIT;
         for block in &self.blocks {
@@ -217,9 +208,10 @@ impl Parse {
             if whole > left {
                 let within = left.saturating_sub(block.costs.fixed);
                 let beyond = block.costs.body().saturating_sub(within);
-                let cut = match within <= beyond || within == 0 {
-                    true => self.forward(src, block.plain_start, within),
-                    false => self.backward(src, block.plain_end, beyond),
+                let cut = if within <= beyond || within == 0 {
+                    self.forward(src, block.plain_start, within)
+                } else {
+                    self.backward(src, block.plain_end, beyond)
                 };
                 return self.sound_cut(cut).max(1);
             }
@@ -228,31 +220,27 @@ impl Parse {
         src.len()
     }
 
-    /// Finds the cut to take instead of `cut`, which gave `written` bytes, to get `aim` bytes.
+    /// Returns the cut to use instead of `cut`, which yielded `written` bytes, to get `aim` bytes.
     pub(super) fn moved_cut(&self, src: &[u8], cut: usize, written: usize, aim: usize) -> usize {
-        match written <= aim {
-            true => self.forward(src, cut, ((aim - written) as u64) * 8 * BIT),
-            false => self.backward(src, cut, ((written - aim) as u64) * 8 * BIT),
+        if written <= aim {
+            self.forward(src, cut, ((aim - written) as u64) * 8 * BIT)
+        } else {
+            self.backward(src, cut, ((written - aim) as u64) * 8 * BIT)
         }
     }
 
-    /// The nearest place at or before `cut` where a match need not be cut too short.
+    /// Returns the nearest position at or before `cut` that leaves no match too short.
     pub(super) fn sound_cut(&self, cut: usize) -> usize {
         let Some((at, sequence)) = self.sequence_at(cut) else { return cut };
         let match_start = at + sequence.litLength as usize;
-        match cut > match_start && cut - match_start < MATCH_LEN_MIN as usize {
-            true => match_start,
-            false => cut,
-        }
+        if cut > match_start && cut - match_start < MATCH_LEN_MIN as usize { match_start } else { cut }
     }
 
-    /// The block that holds the byte before `cut`.
     fn block_before(&self, cut: usize) -> Option<&Block> {
         let index = self.blocks.partition_point(|block| block.plain_end < cut);
         self.blocks.get(index)
     }
 
-    /// The sequence that holds the byte before `cut`, and where it begins.
     fn sequence_at(&self, cut: usize) -> Option<(usize, &Sequence)> {
         let index = self.starts.partition_point(|&start| start < cut).checked_sub(1)?;
         Some((self.starts[index], &self.sequences[index]))
@@ -288,7 +276,7 @@ impl Parse {
         src.len()
     }
 
-    /// Finds the position back to which a cost is saved from `from`: always an earlier one, if not
+    /// Finds the position back to which a cost is saved from `from`: always an earlier one, except
     /// at the start.
     fn backward(&self, src: &[u8], from: usize, cost: u64) -> usize {
         let mut left = cost;
@@ -323,24 +311,21 @@ impl Parse {
         1.min(from)
     }
 
-    /// Counts the bytes before the block that holds the byte before `cut`, if that block can be
-    /// coded apart from them: 0 if not.
+    /// Returns the number of bytes before the block that contains the byte before `cut`, if that
+    /// block can be coded separately; otherwise 0.
     pub(super) fn head_len(&self, cut: usize) -> usize {
         let Some(block) = self.block_before(cut) else { return 0 };
-        match knows_its_offsets(&self.sequences[block.first..block.end]) {
-            true => block.plain_start,
-            false => 0,
-        }
+        if knows_its_offsets(&self.sequences[block.first..block.end]) { block.plain_start } else { 0 }
     }
 
-    /// The sequences of the blocks before one that starts at `head_len`.
+    /// Returns the sequences of the blocks before one that starts at `head_len`.
     pub(super) fn head(&self, head_len: usize) -> &[Sequence] {
         let block = self.blocks.partition_point(|block| block.plain_end < head_len);
         self.blocks.get(block).map_or(&[], |block| &self.sequences[..block.end])
     }
 
-    /// Runs `use_sequences` with the sequences that stand for the bytes from `head_len`, where a
-    /// block starts, to `cut`.
+    /// Calls `use_sequences` with the sequences of the bytes from `head_len`, where a block starts,
+    /// to `cut`.
     pub(super) fn with_tail<T>(
         &mut self,
         head_len: usize,
@@ -391,12 +376,11 @@ fn recurs(src: &[u8], from: usize, to: usize, len: usize) -> bool {
     }
 }
 
-/// The offsets that a decoder remembers when a frame begins (RFC 8878, 3.1.1.5).
+/// Initial repeated offsets of a frame (RFC 8878, 3.1.1.5).
 const FIRST_OFFSETS: [u32; 3] = [1, 4, 8];
 
-/// True if a block states all its offsets itself, and repeats none from blocks before it. The
-/// encoder takes it for the first one: it must not meet one of the first offsets before three
-/// others have pushed them out.
+/// True if a block repeats no offset of earlier blocks. The encoder treats it as the first one: it
+/// must not use one of the first offsets before three others have replaced them.
 fn knows_its_offsets(block: &[Sequence]) -> bool {
     let mut own = [0; FIRST_OFFSETS.len()];
     let mut count = 0;

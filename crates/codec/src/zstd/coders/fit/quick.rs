@@ -1,50 +1,47 @@
-//! A parse that can stop anywhere and go on: matches by two tables of places, as in libzstd's
+//! A parse that can stop and continue anywhere: matches by two tables of positions, as in libzstd's
 //! `dfast` strategy.
 //!
-//! One table knows where the last eight bytes like these were, the other where as few as a match
-//! needs were. libzstd's own parse takes all it is given, so what it is given beyond what fits is
-//! parsed in vain, and its tables are wiped for each input; these keep places of earlier inputs,
-//! which are told by being less than any of this one's.
+//! One table contains the last position of each eight bytes, the other of each shortest match.
+//! libzstd's own parse consumes all of its input, so the excess is parsed in vain, and its tables
+//! are cleared for each input; these keep positions of earlier inputs, which are smaller than those
+//! of the current one.
 
 use super::ffi::Sequence;
 use crate::words::{common_back, common_len, load4, load8, zeroed};
 
-/// Both tables; no level has larger ones for this strategy.
+/// Length of each table; no level has larger ones for this strategy.
 const TABLE_LEN: usize = 1 << 18;
 const TABLE_LOG: u32 = TABLE_LEN.ilog2();
-/// Bytes that are read at once. Nothing closer to the end of a block is looked up.
+/// Bytes of one load. Positions closer to the end of a block are not looked up.
 const WORD_LEN: usize = 8;
-/// Without a match for so long, places are left out, one more each time.
+/// Bytes without a match after which positions are skipped, one more each time.
 const PATIENCE: usize = 256;
-/// Inputs are not told apart after this place: tables are wiped.
+/// Position at which tables are cleared, because inputs become indistinguishable.
 const PLACE_MAX: u32 = 1 << 31;
-/// A prime close to the golden ratio of 2^64.
+/// A prime close to 2^64 divided by the golden ratio.
 const SPREAD: u64 = 0x9E37_79B1_85EB_CA87;
 
-/// Methods of finding places.
 #[derive(Clone, Copy)]
 pub(super) struct Tables {
-    /// Places in the table of long strings, and of short ones.
+    /// Logarithm of the table of long strings, and of short ones.
     pub(super) long_log: u32,
     pub(super) short_log: u32,
     /// Length of short strings, 4 to 7.
     pub(super) short_len: u32,
 }
 
-/// See the module.
 pub(super) struct Quick {
     long: Box<[u32; TABLE_LEN]>,
     short: Box<[u32; TABLE_LEN]>,
     tables: Tables,
     /// Position in the tables of the input's first byte.
     base: u32,
-    /// Position there of the byte after all that were ever looked up.
+    /// Position in the tables after all bytes that were ever looked up.
     next_base: u32,
-    /// All before it is parsed.
     at: usize,
-    /// All before it is in sequences.
+    /// End of the input in sequences.
     anchor: usize,
-    /// The last two offsets, the last one first.
+    /// The last two offsets, the most recent first.
     offsets: [usize; 2],
 }
 
@@ -62,7 +59,7 @@ impl Quick {
         }
     }
 
-    /// Begins an input of `src_len` bytes, less than 2^30.
+    /// Starts an input of `src_len` bytes, less than 2^30.
     pub(super) fn begin(&mut self, src_len: usize, tables: Tables) {
         if self.next_base > PLACE_MAX {
             self.long.fill(0);
@@ -79,28 +76,26 @@ impl Quick {
         (self.at, self.anchor, self.offsets) = (0, 0, [1, 4]);
     }
 
-    /// All before it is parsed.
     pub(super) fn at(&self) -> usize {
         self.at
     }
 
-    /// All before it is in sequences.
     pub(super) fn anchor(&self) -> usize {
         self.anchor
     }
 
-    /// All that is parsed is in sequences, as the caller made one of what was not.
+    /// Marks all parsed input as in sequences, after the caller added one for the literals.
     pub(super) fn end_literals(&mut self) {
         self.anchor = self.at;
     }
 
-    /// Makes as much of a closing run of literals as it is again what no sequence holds.
+    /// Returns the last `len` literals to the pending run.
     pub(super) fn reopen_literals(&mut self, len: usize) {
         self.anchor -= len;
     }
 
-    /// Parses on until `until` or somewhat further, but not beyond `end`, where a block ends. Adds
-    /// the sequences, all with matches.
+    /// Parses up to `until` or somewhat further, but not beyond `end`, where a block ends. Appends
+    /// sequences, all with matches.
     pub(super) fn advance(&mut self, src: &[u8], until: usize, end: usize, sequences: &mut Vec<Sequence>) {
         let src = &src[..end];
         let Tables { long_log, short_log, short_len } = self.tables;
@@ -111,7 +106,7 @@ impl Quick {
             |word: u64| ((word << unused).wrapping_mul(SPREAD) >> short_shift) as usize % TABLE_LEN;
         let base = self.base;
         let (long, short) = (&mut *self.long, &mut *self.short);
-        // The last place that is looked up.
+        // The last position that is looked up.
         let Some(last) = end.checked_sub(WORD_LEN) else {
             self.at = end;
             return;
@@ -119,7 +114,7 @@ impl Quick {
         let limit = until.min(last + 1);
         let [mut offset, mut second] = self.offsets;
         let mut anchor = self.anchor;
-        // Nothing is before the first byte.
+        // Nothing precedes the first byte.
         let mut at = self.at.max(1);
         'sequences: while at < limit {
             let mut step = 1;
@@ -196,7 +191,7 @@ impl Quick {
                 matchLength: len as u32,
                 rep: u32::from(is_last),
             });
-            // Two places in the match, and two at its end.
+            // Two positions in the match, and two at its end.
             let inside = at + 2;
             at = start + len;
             anchor = at;

@@ -1,21 +1,21 @@
-//! Division of blocks, so that each has tables of its own.
+//! Division of blocks, so that each has separate tables.
 //!
-//! libzstd divides blocks by what earlier ones saved, which it does not know when it only parses.
-//! Here blocks are halved as long as both halves together are expected to cost less.
+//! libzstd divides blocks by the savings of earlier ones, which it does not know when it only
+//! parses. Here blocks are halved as long as both halves together are expected to cost less.
 
 use super::cost::Costs;
 use super::ffi::{BLOCK_END, Sequence, plain_len};
 
-/// Shorter blocks are not divided: their tables would weigh too much.
+/// Shorter blocks are not divided: their tables would cost too much.
 const SEQUENCES_MIN: usize = 300;
 
-/// Adds the sequences of one block to `divided`, with further ends of blocks where they pay.
+/// Appends the sequences of one block to `divided`, with additional ends of blocks where they pay.
 pub(super) fn divide(block: &[Sequence], plain: &[u8], literals_stored: bool, divided: &mut Vec<Sequence>) {
     let whole = Costs::new(block, plain, literals_stored).total();
     halve(block, plain, whole, literals_stored, divided);
 }
 
-/// `whole` is what the block is expected to cost undivided.
+/// `whole` is the expected cost of the undivided block.
 fn halve(block: &[Sequence], plain: &[u8], whole: u64, literals_stored: bool, divided: &mut Vec<Sequence>) {
     if block.len() >= 2 * SEQUENCES_MIN {
         let (head, tail) = block.split_at(block.len() / 2);

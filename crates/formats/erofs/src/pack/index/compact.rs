@@ -1,8 +1,8 @@
-//! Indexes of 4 and 2 bytes a logical cluster: packs of entries that share one block number.
+//! Indexes of 4 and 2 bytes per logical cluster: packs of entries that share one block number.
 //!
-//! A reader finds a head's block by adding to the pack's number what the heads before it in the
-//! pack take. So all clusters of a pack must be stored one after the other; where they are not,
-//! the file cannot have such an index.
+//! A reader computes a head's block by adding the blocks of earlier heads to the pack's number.
+//! Therefore all clusters of a pack must be contiguous; otherwise the file cannot have such an
+//! index.
 
 use super::heads::{Heads, Kind, Slot};
 use crate::disk::{
@@ -10,8 +10,8 @@ use crate::disk::{
     COMPACT_LO_BITS_MIN, DELTA_MAX,
 };
 
-/// Entries of each size: 4-byte ones up to a multiple of 32 bytes, 2-byte ones, and 4-byte ones for
-/// the rest.
+/// Number of entries of each size: 4-byte ones up to a multiple of 32 bytes, 2-byte ones, and
+/// 4-byte ones for the rest.
 struct Parts {
     first: u64,
     two_bytes: u64,
@@ -27,15 +27,14 @@ fn parts(index_start: u64, slot_count: u64, two_bytes: bool) -> Parts {
     Parts { first, two_bytes, rest: slot_count - first - two_bytes }
 }
 
-/// Bytes of an index that starts at `index_start`; the last pack is whole.
+/// Length of an index that starts at `index_start`; the last pack is complete.
 pub(super) fn len(index_start: u64, slot_count: u64, two_bytes: bool) -> u64 {
     let parts = parts(index_start, slot_count, two_bytes);
     let fours = parts.first / COMPACT_4B_PACK_COUNT + parts.rest.div_ceil(COMPACT_4B_PACK_COUNT);
     fours * COMPACT_4B_PACK_LEN + parts.two_bytes / COMPACT_2B_PACK_COUNT * COMPACT_2B_PACK_LEN
 }
 
-/// Returns `None` if a file cannot have a compact index, else true if entries of 2 bytes make it
-/// shorter.
+/// Returns `None` if a compact index is impossible, else true if 2-byte entries make it shorter.
 pub(super) fn allowed(heads: &Heads, index_start: u64) -> Option<bool> {
     if heads.block_bits > disk::COMPACT_2B_LCLUSTERBITS_MAX {
         return None;
@@ -54,15 +53,13 @@ pub(super) fn allowed(heads: &Heads, index_start: u64) -> Option<bool> {
     [true, false].into_iter().filter(|&two_bytes| !two_bytes || shorter).find(told)
 }
 
-/// Appends the index.
 pub(super) fn write(out: &mut Vec<u8>, heads: &Heads, index_start: u64, two_bytes: bool) {
     for pack in packs(heads, index_start, two_bytes) {
         write_pack(out, heads, &pack);
     }
 }
 
-/// A pack: its entries, which may be one too few at the end of a file, and how many it has room
-/// for.
+/// Entries of a pack, which may be fewer than its capacity at the end of a file.
 struct Pack {
     slots: Vec<Slot>,
     room: u64,
@@ -86,11 +83,11 @@ fn packs(heads: &Heads, index_start: u64, two_bytes: bool) -> impl Iterator<Item
     })
 }
 
-/// The block number of a pack with which a reader finds each of its heads; `None` if there is no
-/// such number.
+/// Returns the block number of a pack from which a reader computes all heads; `None` if no such
+/// number exists.
 fn base(heads: &Heads, pack: &Pack) -> Option<u32> {
     let mut base = None;
-    // What a reader will have added at this slot.
+    // Blocks that a reader has added at this slot.
     let mut added: u32 = if heads.big { 0 } else { 1 };
     for (index, slot) in pack.slots.iter().enumerate() {
         if slot.back == 0 && slot.head.has_address() {
@@ -106,8 +103,8 @@ fn base(heads: &Heads, pack: &Pack) -> Option<u32> {
             _ => 0,
         };
     }
-    // A cluster that started in the last slot before tells its length here: it is the first that is
-    // added.
+    // A cluster that started in the last slot of the previous pack stores its length here: it is
+    // added first.
     if heads.big && pack.slots[0].back == 1 && pack.slots[0].head.has_address() {
         let own = pack.slots[0].head.block;
         return (*base.get_or_insert(own) == own).then_some(own);
@@ -126,8 +123,8 @@ fn write_pack(out: &mut Vec<u8>, heads: &Heads, pack: &Pack) {
             0 => (slot.head.cluster_type(), heads.cluster_offset(&slot.head)),
             back => {
                 let delta = |distance: u64| distance.min(DELTA_MAX.into()) as u16;
-                // The last entry of a pack looks forward, so that no reader has to read the next
-                // one to get there.
+                // The last entry of a pack contains the distance forward, so that readers need not
+                // read the next pack to find it.
                 let distance = if index as u64 + 1 == pack.room { slot.forward } else { back };
                 let lo = heads.block_count_word(slot).unwrap_or(delta(distance));
                 (disk::Z_EROFS_LCLUSTER_TYPE_NONHEAD, lo)
@@ -141,7 +138,7 @@ fn write_pack(out: &mut Vec<u8>, heads: &Heads, pack: &Pack) {
     bytes[end - 4..].copy_from_slice(&base.to_le_bytes());
 }
 
-/// Ors a value into a row of bits, lowest first.
+/// Sets bits of a bit string, lowest first.
 fn put_bits(bytes: &mut [u8], bit: u32, value: u32) {
     let shifted = u64::from(value) << (bit % 8);
     for (byte, part) in bytes[bit as usize / 8..].iter_mut().zip(shifted.to_le_bytes()) {

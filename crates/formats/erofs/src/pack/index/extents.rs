@@ -1,33 +1,30 @@
-//! Encoded extents: a record for each cluster, as short as the file allows.
+//! Encoded extents: a record per cluster, as short as the file permits.
 
 use super::super::file_map::{FileMap, Form, Piece};
 use crate::disk::{self, Extent, MapHeader};
 use zerocopy::IntoBytes;
 
-/// Records of 4 bytes are read one after the other from the first on: more of them than this would
-/// make reading slow.
+/// Limit of 4-byte records, which are summed from the first on: more would make reading slow.
 const SUMMED_COUNT_MAX: usize = 32;
 
-/// Largest difference of the logarithms of a logical cluster and of a block.
+/// Largest difference between the logarithms of a logical cluster and of a block.
 const CLUSTERBITS_MAX: u32 = disk::CLUSTERBITS_MASK as u32;
 
 #[derive(Clone, Copy, Debug)]
 struct Row {
     start: u64,
     len: u64,
-    /// Stored bytes start here; for a fragment the upper half of its offset.
+    /// Address of the stored bytes; for a fragment the upper half of its offset.
     stored_start: u64,
     plen: u32,
     stored_len: u32,
 }
 
-/// The records of a file.
 #[derive(Debug)]
 pub(super) struct Extents {
     rows: Vec<Row>,
     record_len: u64,
-    /// Base-2 logarithm of the length that all rows have, where records do not tell where they
-    /// start.
+    /// Logarithm of the common length of all rows if records do not contain starts.
     cluster_bits: u32,
     fragment: bool,
 }
@@ -50,17 +47,14 @@ impl Extents {
         Extents { rows, record_len, cluster_bits, fragment }
     }
 
-    /// Sum of stored bytes.
     pub(super) fn stored_len(&self) -> u64 {
         self.rows.iter().map(|row| u64::from(row.stored_len)).sum()
     }
 
-    /// Returns the start of the records after a header that ends at `header_end`.
     pub(super) fn records_at(&self, header_end: u64) -> u64 {
         header_end.next_multiple_of(self.record_len)
     }
 
-    /// Returns the end of the records.
     pub(super) fn end(&self, header_end: u64) -> u64 {
         let first = if self.record_len == 4 { 8 } else { 0 };
         self.records_at(header_end) + first + self.rows.len() as u64 * self.record_len
@@ -77,7 +71,6 @@ impl Extents {
         MapHeader { h_u: h_u.into(), h_advise: advise.into(), h_algorithmtype: 0, h_clusterbits }
     }
 
-    /// Appends the records.
     pub(super) fn write(&self, out: &mut Vec<u8>) {
         if self.record_len == 4 {
             out.extend_from_slice(&self.rows[0].stored_start.to_le_bytes());
@@ -96,7 +89,7 @@ impl Extents {
     }
 }
 
-/// A run of plain bytes, in parts that are as long as a cluster may be.
+/// Splits a plain run by the maximum length of a cluster.
 fn plain_rows(piece: &Piece) -> impl Iterator<Item = Row> {
     let Piece { start, len, offset, .. } = *piece;
     (0..len).step_by(disk::Z_EROFS_PCLUSTER_MAX_SIZE as usize).map(move |at| {
@@ -109,12 +102,13 @@ fn plain_rows(piece: &Piece) -> impl Iterator<Item = Row> {
 fn row(piece: &Piece, algorithm: u8, block_len: u32) -> Row {
     let Piece { start, len, offset, stored_len, .. } = *piece;
     let format = u32::from(algorithm + 1) << disk::Z_EROFS_EXTENT_PLEN_FMT_BIT;
-    // Whole blocks are decoded in place, the zeros in front with them; but no cluster may be longer
-    // than what it holds.
+    // Whole blocks are decoded in place, including leading zeros; but no cluster may be longer than
+    // its decoded length.
     let filled_len = stored_len.next_multiple_of(block_len);
-    let (stored_start, stored_len) = match u64::from(filled_len) <= len || piece.form == Form::Part {
-        true => (offset, filled_len),
-        false => (offset + u64::from(filled_len - stored_len), stored_len),
+    let (stored_start, stored_len) = if u64::from(filled_len) <= len || piece.form == Form::Part {
+        (offset, filled_len)
+    } else {
+        (offset + u64::from(filled_len - stored_len), stored_len)
     };
     let (stored_start, plen, stored_len) = match piece.form {
         Form::Fragment(offset) => (offset >> 32, offset as u32, 0),
@@ -126,7 +120,7 @@ fn row(piece: &Piece, algorithm: u8, block_len: u32) -> Row {
     Row { start, len, stored_start, plen, stored_len }
 }
 
-/// The shortest record that tells all rows, and the logarithm of their length.
+/// Returns the shortest record length for all rows, and the logarithm of the common length.
 fn record_len(rows: &[Row], size: u64, block_bits: u32, fragment: bool) -> (u64, u32) {
     let first_len = rows.first().map_or(1, |row| row.len);
     let cluster_bits = first_len.next_power_of_two().trailing_zeros().max(block_bits);
@@ -140,8 +134,7 @@ fn record_len(rows: &[Row], size: u64, block_bits: u32, fragment: bool) -> (u64,
         let in_a_row = stored
             .windows(2)
             .all(|pair| pair[1].stored_start == pair[0].stored_start + u64::from(pair[0].stored_len));
-        // A hole takes no part in the sum, and its start is none; a fragment's offset must fit into
-        // one word.
+        // A hole has no length in the sum and no start; a fragment's offset must fit into one word.
         let plain_sum = stored.iter().all(|row| row.stored_len > 0) && !stored.is_empty();
         let short_offset = !fragment || rows.last().is_some_and(|row| row.stored_start == 0);
         if rows.len() <= SUMMED_COUNT_MAX && in_a_row && plain_sum && short_offset {

@@ -1,11 +1,10 @@
-//! A compressed file as logical clusters of one block: in each either one cluster starts, or one
-//! goes on.
+//! A compressed file in logical clusters of one block: in each either one cluster starts, or one
+//! continues.
 
 use super::super::file_map::{FileMap, Form};
 use crate::disk::{self, DELTA_MAX, LclusterIndex, Z_EROFS_LI_D0_CBLKCNT};
 use zerocopy::IntoBytes;
 
-/// Kind of a cluster that starts at a head.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Plain,
@@ -15,21 +14,17 @@ pub(super) enum Kind {
         compressed: bool,
     },
     Fragment(u64),
-    /// Nothing: the file ends here, within a block.
+    /// The file ends within the block.
     End,
 }
 
-/// Start of a cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Head {
-    /// In the file.
+    /// Offset in the file.
     pub start: u64,
     pub kind: Kind,
-    /// First stored block.
     pub block: u32,
-    /// Number of stored blocks.
     pub blocks: u16,
-    /// True if it is compressed with the second algorithm.
     pub second: bool,
 }
 
@@ -43,24 +38,22 @@ impl Head {
         }
     }
 
-    /// Returns true if [`Head::block`] is valid.
+    /// True if [`Head::block`] is valid.
     pub(super) fn has_address(&self) -> bool {
         matches!(self.kind, Kind::Plain | Kind::Compressed | Kind::Part)
     }
 }
 
-/// One logical cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Slot {
-    /// The head that it belongs to.
+    /// Head of its cluster.
     pub head: Head,
-    /// Logical clusters back to that one; 0: this is it.
+    /// Distance to that head; 0 if it is in this logical cluster.
     pub back: u64,
-    /// Logical clusters on to the next head.
+    /// Distance to the next head.
     pub forward: u64,
 }
 
-/// All heads of a file.
 #[derive(Debug)]
 pub(super) struct Heads {
     rows: Vec<Head>,
@@ -71,8 +64,8 @@ pub(super) struct Heads {
 }
 
 impl Heads {
-    /// Returns the heads of a file, or `None` if only extents can hold it: it has holes, blocks
-    /// beyond 2^32, clusters that start in one block or that are longer than an entry can say.
+    /// Returns the heads of a file, or `None` if it needs extents: it has holes, blocks beyond
+    /// 2^32, several clusters that start in one block, or clusters too long for an entry.
     pub(super) fn new(map: &FileMap, block_bits: u32) -> Option<Self> {
         let block_len = 1 << block_bits;
         let mut rows = Vec::with_capacity(map.pieces.len() + 1);
@@ -111,8 +104,8 @@ impl Heads {
         heads.have_room().then_some(heads)
     }
 
-    /// Returns true if each head has a logical cluster of its own, and a second one to hold its
-    /// length if that is more than a block.
+    /// True if each head has a separate logical cluster, and a second one for its length if that is
+    /// more than a block.
     fn have_room(&self) -> bool {
         let has_room = |(index, head): (usize, &Head)| {
             let lcn = head.start >> self.block_bits;
@@ -123,12 +116,10 @@ impl Heads {
         self.rows.iter().enumerate().all(has_room)
     }
 
-    /// Returns the number of logical clusters of the file.
     pub(super) fn slot_count(&self) -> u64 {
         self.slot_count
     }
 
-    /// Stored blocks.
     pub(super) fn block_count(&self) -> u64 {
         self.rows.iter().filter(|head| head.has_address()).map(|head| u64::from(head.blocks)).sum()
     }
@@ -137,7 +128,6 @@ impl Heads {
         &self.rows
     }
 
-    /// Every logical cluster in order.
     pub(super) fn slots(&self) -> impl Iterator<Item = Slot> + '_ {
         self.rows.iter().enumerate().flat_map(|(index, &head)| {
             let first = head.start >> self.block_bits;
@@ -146,18 +136,17 @@ impl Heads {
         })
     }
 
-    /// Returns the value that replaces a non-head's distance to its head: the length of a big
-    /// cluster, in the first entry after the head.
+    /// Returns the value instead of the distance to the head: the length of a big cluster, in the
+    /// first entry after the head.
     pub(super) fn block_count_word(&self, slot: &Slot) -> Option<u16> {
         (self.big && slot.back == 1).then_some(Z_EROFS_LI_D0_CBLKCNT | slot.head.blocks)
     }
 
-    /// Returns the offset of a head in its block.
     pub(super) fn cluster_offset(&self, head: &Head) -> u16 {
         (head.start & ((1 << self.block_bits) - 1)) as u16
     }
 
-    /// Appends entries of 8 bytes.
+    /// Appends 8-byte entries.
     pub(super) fn write_full(&self, out: &mut Vec<u8>) {
         for slot in self.slots() {
             let entry = match slot.back {

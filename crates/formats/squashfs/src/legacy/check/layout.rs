@@ -1,8 +1,9 @@
-//! Checks of the image as a whole: superblock values that readers ignore, unused space, padding.
+//! Checks of the image as a whole: ignored superblock fields, unused space, padding.
 
 use crate::legacy::disk::*;
 use crate::legacy::volume::LegacyVolume;
 use packfs_core::Result;
+use packfs_format::Space;
 use packfs_format::check::{Report, check_behind, check_unused};
 
 impl LegacyVolume {
@@ -33,8 +34,8 @@ impl LegacyVolume {
     }
 
     pub(super) fn check_space(&self, report: &mut Report<'_>) -> Result<()> {
-        // What keeps the map from being drawn has been told by the check of the tree.
-        let Ok(owners) = self.space_owners() else { return Ok(()) };
+        // The check of the tree reports unreadable structures.
+        let Ok(owners) = self.space() else { return Ok(()) };
         check_unused(&owners, report);
         Ok(())
     }

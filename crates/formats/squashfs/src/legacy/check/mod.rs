@@ -1,7 +1,7 @@
-//! Checks every structure of an image and names all faults it can reach, not only the first.
+//! Checks every structure of an image and reports all reachable faults, not only the first.
 //!
-//! Owns the order of the checks. File data is not decoded here. Invariant: ends for every
-//! image, in time and memory bounded by what the image really holds.
+//! Owns the order of the checks. File data is not decoded. Invariant: ends for every image, in time
+//! and memory bounded by the contents of the image.
 
 mod layout;
 mod tree;
@@ -14,9 +14,8 @@ use packfs_format::Finding;
 use packfs_format::check::Report;
 use tree::Rules;
 
-impl LegacyVolume {
-    /// See [`packfs_format::Volume::check`].
-    pub(crate) fn check_all(&self, found: &mut dyn FnMut(Finding)) -> Result<()> {
+impl packfs_format::Check for LegacyVolume {
+    fn check(&self, found: &mut dyn FnMut(Finding)) -> Result<()> {
         let mut report = Report::new("squashfs", found);
         self.check_layout(&mut report);
         let mut rules = Rules::new(self.geometry.version());

@@ -1,13 +1,12 @@
-//! Checks of the tree that generations before 4.0 add.
+//! Checks of the tree for versions before 4.0.
 
 use crate::check::TreeRules;
 use crate::legacy::disk::Version;
 use packfs_format::check::{EntryPath, Report, Tally};
 
-/// Counts taken during the walk.
 pub(super) struct Rules {
     version: Version,
-    /// Files with holes in a version that has none.
+    /// Files with holes in a version without them.
     early_holes: Tally,
 }
 
@@ -25,8 +24,6 @@ impl TreeRules for Rules {
     }
 
     fn finish(&mut self, report: &mut Report<'_>) {
-        if let Some(text) = self.early_holes.one_line("files with holes, which came with version 3.1") {
-            report.warn("superblock", text);
-        }
+        self.early_holes.warn(report, "superblock", "files with holes, which came with version 3.1");
     }
 }

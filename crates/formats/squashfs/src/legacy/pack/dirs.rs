@@ -5,7 +5,6 @@ use crate::legacy::disk::Version;
 use crate::pack::{Child, ListingRecords};
 use crate::{Endian, number_of_type};
 
-/// The records of one version and byte order.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct DirRecords {
     pub version: Version,

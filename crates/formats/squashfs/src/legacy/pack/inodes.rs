@@ -1,5 +1,5 @@
-//! Turns one node into its inode, of version 2 or 3: the basic form where that can hold it, else
-//! the extended one.
+//! Conversion of nodes to inodes of version 2 or 3: the basic form if possible, else the extended
+//! one.
 
 use super::dirs::DirRecords;
 use super::losses::stored_device;
@@ -13,7 +13,6 @@ use crate::{
 use packfs_core::{DeviceNumber, Error, Node, Result};
 use packfs_format::{Blocks, FilePlace, Placed, SharedTail, StoredBlock};
 
-/// The inodes of one version and byte order.
 pub(super) struct Inodes<'a> {
     pub listings: DirRecords,
     pub owners: &'a Owners,
@@ -48,7 +47,7 @@ impl InodeRecords for Inodes<'_> {
     }
 }
 
-/// Values that every inode needs besides its node.
+/// Values of every inode other than its node.
 struct Common<'a> {
     version: Version,
     endian: Endian,
@@ -58,7 +57,6 @@ struct Common<'a> {
 }
 
 impl Common<'_> {
-    /// Begins the inode of a type.
     fn base<'o>(&self, out: &'o mut Vec<u8>, inode_type: u16) -> Record<'o> {
         let meta = &self.node.meta;
         let (user, group) = self.owners.indexes(meta.owner);
@@ -70,7 +68,7 @@ impl Common<'_> {
         record
     }
 
-    /// Begins the inode of a type that has a link count from 3.0 on.
+    /// Starts an inode with a link count since 3.0.
     fn linked<'o>(&self, out: &'o mut Vec<u8>, inode_type: u16) -> Record<'o> {
         let mut record = self.base(out, inode_type);
         if self.version.has_numbers() {
@@ -84,13 +82,11 @@ impl Common<'_> {
     }
 }
 
-/// Most bits of a directory's size: in the basic form, and in the extended one.
+/// Bits of a directory's size: in the basic and in the extended form.
 const SIZE_BITS: u32 = 19;
 const LONG_SIZE_BITS: u32 = 27;
 
-/// A directory, given its listing and the inode number of its parent.
-///
-/// Errors: `Failed` if its listing is too long or lies too far into the table for the version.
+/// Errors: `Failed` if the listing is too long or too far into the table for the version.
 fn dir(out: &mut Vec<u8>, common: &Common<'_>, listing: &Listing, parent: u32) -> Result<()> {
     let version = common.version;
     let size = listing.len + u64::from(version.dir_size_extra());
@@ -120,18 +116,12 @@ fn dir(out: &mut Vec<u8>, common: &Common<'_>, listing: &Listing, parent: u32) -
     Ok(())
 }
 
-/// Returns the error for a value that exceeds its bits in a version.
 pub(super) fn too_much(version: Version, what: &str) -> Error {
     let error = Error::failed(format!("{what} of this tree are more than squashfs {version} can hold"));
-    match version.has_numbers() {
-        true => error,
-        false => error.hint("version 3.0 and later hold more"),
-    }
+    if version.has_numbers() { error } else { error.hint("version 3.0 and later hold more") }
 }
 
-/// A regular file, given where its data lies.
-///
-/// Errors: `Failed` if that is beyond what the version can address.
+/// Errors: `Failed` for data above the addresses of the version.
 fn file(
     out: &mut Vec<u8>,
     common: &Common<'_>,
@@ -161,18 +151,15 @@ fn file(
     Ok(())
 }
 
-/// A symbolic link.
 fn symlink(out: &mut Vec<u8>, common: &Common<'_>, target: &[u8]) {
     common.linked(out, common.basic_type()).put(16, target.len() as u64);
     out.extend_from_slice(target);
 }
 
-/// A device.
 fn device(out: &mut Vec<u8>, common: &Common<'_>, number: DeviceNumber) {
     common.linked(out, common.basic_type()).put(16, stored_device(number));
 }
 
-/// A fifo or socket.
 fn ipc(out: &mut Vec<u8>, common: &Common<'_>) {
     common.linked(out, common.basic_type());
 }

@@ -1,4 +1,4 @@
-//! Lays out everything around the data: superblock, inodes, listings, tables and owners.
+//! Layout of everything except data: superblock, inodes, listings, tables, and owners.
 
 use super::dirs::DirRecords;
 use super::inodes::{Inodes, too_much};
@@ -11,7 +11,6 @@ use crate::{Endian, size_word};
 use packfs_core::{Error, Result, Tree};
 use packfs_format::{Blocks, Placed, Plan, Section};
 
-/// Makes all sections; see the module.
 pub(super) fn sections(
     options: &Options,
     tree: &Tree,
@@ -21,7 +20,8 @@ pub(super) fn sections(
     let mut codec = MetadataCodec::new(&options.metadata_codec(), options.endian)?;
     let owners = Owners::new(tree)?;
     let listings = DirRecords { version: options.version, endian: options.endian };
-    let (records, compressed) = (Inodes { listings, owners: &owners }, !options.uncompressed.inodes);
+    let records = Inodes { listings, owners: &owners };
+    let compressed = !options.uncompressed.inodes;
     let inodes = InodeTables::new(&records, &mut codec, compressed, tree, placed, &plan.first_used)?;
 
     let mut super_block = describe(options, placed, &owners, &inodes);
@@ -56,7 +56,6 @@ pub(super) fn sections(
     Ok(sections)
 }
 
-/// The superblock but for the places of tables.
 fn describe(options: &Options, placed: &Placed<Blocks>, owners: &Owners, inodes: &InodeTables) -> SuperBlock {
     let stored = &options.uncompressed;
     let flags = [
@@ -82,7 +81,7 @@ fn describe(options: &Options, placed: &Placed<Blocks>, owners: &Owners, inodes:
         block_size: options.block_len,
         block_log: options.block_len.trailing_zeros() as u16,
         flags: flags.iter().fold(0, |bits, &(bit, set)| bits | u8::from(set) << bit),
-        // 256 wrap to 0, as readers know.
+        // 256 wraps to 0; readers know that.
         no_uids: owners.users().len() as u8,
         no_gids: owners.groups().len() as u8,
         mkfs_time: options.made_at,

@@ -1,5 +1,4 @@
-//! The pack side: which file goes where ([`LegacyPacker`]), and everything around the data
-//! ([`layout`]).
+//! Packing: position of each file ([`LegacyPacker`]), and everything except data ([`layout`]).
 
 mod dirs;
 mod inodes;
@@ -15,7 +14,6 @@ use packfs_format::{
     AnyLayout, BlockPlan, Blocks, Coding, Layout, PackFormat, PackSettings, Placed, Plan, Section,
 };
 
-/// Prepares to pack images of Squashfs 2.0 to 3.1.
 pub(crate) fn packer(settings: &PackSettings) -> Result<Box<dyn PackFormat>> {
     Ok(Box::new(LegacyPacker { options: Options::new(settings)? }))
 }
@@ -31,6 +29,10 @@ impl PackFormat for LegacyPacker {
 
     fn codec_name(&self) -> String {
         self.options.codec_name.clone()
+    }
+
+    fn set_made_at(&mut self, seconds: i64) {
+        self.options.made_at = crate::mkfs_time(seconds);
     }
 
     fn coding(&self) -> Option<Coding> {

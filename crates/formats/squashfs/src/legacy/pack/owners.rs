@@ -1,14 +1,12 @@
-//! The tables of users and groups that inodes point into, with one byte each.
+//! The tables of users and groups, with indexes of one byte.
 
 use packfs_core::{Error, Result, Tree};
 use std::collections::HashMap;
 
-/// Most users: an inode's index of them is a byte.
 const USER_COUNT_MAX: usize = 256;
-/// Most groups that are no inode's user at the same time: one index less, as the last one means
-/// that.
+/// One index less, as the last one means the number of the user.
 const GROUP_COUNT_MAX: usize = 255;
-/// The index of a group that means: the same number as the user.
+/// Index of a group whose number equals that of the user.
 const SAME_AS_USER: u8 = 255;
 
 /// Users and groups of a tree, in order of first use.
@@ -44,7 +42,7 @@ impl Ids {
 }
 
 impl Owners {
-    /// Errors: `Failed` if there are more than the format can hold.
+    /// Errors: `Failed` if more exist than indexes.
     pub(super) fn new(tree: &Tree) -> Result<Self> {
         let mut owners = Owners { users: Ids::default(), groups: Ids::default() };
         for (_, node) in tree.nodes() {
@@ -57,7 +55,6 @@ impl Owners {
         Ok(owners)
     }
 
-    /// The indexes of an owner that was seen in the tree.
     pub(super) fn indexes(&self, owner: packfs_core::Owner) -> (u8, u8) {
         let group = if owner.gid == owner.uid { SAME_AS_USER } else { self.groups.index(owner.gid) };
         (self.users.index(owner.uid), group)

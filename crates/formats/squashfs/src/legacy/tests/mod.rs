@@ -14,7 +14,7 @@ use crate::legacy::bits::Record;
 use crate::legacy::disk::*;
 use crate::legacy::volume::LegacyVolume;
 use crate::tests::Metadata;
-use packfs_format::{DirCursor, InodeId, InodeKind, Volume};
+use packfs_format::{DirCursor, Directories, InodeId, InodeKind, Volume};
 use packfs_testkit::{LabelledImage, read_all};
 use std::ops::ControlFlow;
 

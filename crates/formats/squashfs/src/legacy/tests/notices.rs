@@ -2,7 +2,7 @@
 //! each.
 
 use super::*;
-use packfs_format::Severity;
+use packfs_format::{Check, Severity};
 use packfs_testkit::assert_found;
 
 /// The findings of an image have to hold one of that severity that says `expected`.
@@ -12,7 +12,7 @@ fn found(image: &Made, severity: Severity, expected: &str) {
 }
 
 /// One test each: name, version, label of a structure, offset within it, bytes written there,
-/// severity, what is said.
+/// severity, message.
 macro_rules! notices {
     ($($name:ident: $form:ident $label:literal + $within:literal = $bytes:expr => $severity:ident $expected:literal;)*) => {$(
         #[test]
@@ -41,7 +41,7 @@ notices! {
     notices_too_small_directory_size: LITTLE_3_1 "sub body" + 4 = [0, 0] => Warning "directory size 0";
     notices_index_without_a_header: LITTLE_3_1 "index" + 0 = [5, 0, 0, 0] => Error "no directory header at 5";
     notices_index_of_another_name: LITTLE_2_1 "index name" + 0 = *b"d" => Error "name \"d\", the first entry is \"c\"";
-    notices_index_of_another_block: LITTLE_3_1 "index" + 4 = [3, 0, 0, 0] => Error "the header lies in 0x0";
+    notices_index_of_another_block: LITTLE_3_1 "index" + 4 = [3, 0, 0, 0] => Error "the header is in 0x0";
     notices_index_that_does_not_rise: LITTLE_3_1 "index" + 0 = [0, 0, 0, 0] => Warning "offset 0, more than 0 allowed";
     notices_wrong_export_row: LITTLE_3_1 "export rows" + 0 = [7, 0] => Error "inode 1, at 0x7";
     notices_unused_space: LITTLE_3_1 "a body" + 0 = 4215u64.to_le_bytes() => Note "that nothing refers to";

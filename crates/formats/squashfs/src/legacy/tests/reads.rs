@@ -3,7 +3,7 @@
 use super::*;
 use packfs_codec::{BlockRef, DecodedLen};
 use packfs_core::{DeviceNumber, FileType, Owner, Timestamp};
-use packfs_format::{Extent, ExtentFrom, FactValue};
+use packfs_format::{Directories, Extent, ExtentFrom, FactValue, Space};
 
 fn extents(volume: &LegacyVolume, name: &str, range: std::ops::Range<u64>) -> Vec<(u64, u64, ExtentFrom)> {
     let mut found = Vec::new();
@@ -136,7 +136,7 @@ fn reports_compressed_blocks_with_their_codec() {
 
 #[test]
 fn users_of_version_1_lie_in_banks_of_16() {
-    // The third bank of a file, and that of a fifo, whose type has a byte of its own.
+    // The third bank of a file, and that of a fifo, whose type has a separate byte.
     let mut image = made(LITTLE_1_0);
     let ids: Vec<u8> = (0..48u32).flat_map(|id| (5000 + id).to_le_bytes()).collect();
     let uids = image.end();

@@ -2,6 +2,7 @@
 
 use super::*;
 use packfs_core::ErrorKind;
+use packfs_format::{Directories, Space};
 use packfs_testkit::assert_refused;
 
 /// Reading all of the image has to fail with that kind of error and say `expected`.

@@ -1,4 +1,4 @@
-//! Checks of the image as a whole: the order of tables, codec options, flags, unused space,
+//! Checks of the image as a whole: order of tables, codec options, flags, unused space, and
 //! padding.
 
 use crate::v4::disk::*;
@@ -6,6 +6,7 @@ use crate::v4::volume::SquashfsVolume;
 use crate::{PADDING_UNIT, SQUASHFS_METADATA_SIZE, Table};
 use packfs_codec::Algorithm;
 use packfs_core::Result;
+use packfs_format::Space;
 use packfs_format::check::{Report, check_behind, check_unused};
 
 const REFUSED_BY_LINUX: &str = "Linux 5.12 and later refuse to mount it";
@@ -13,9 +14,9 @@ const REFUSED_BY_LINUX: &str = "Linux 5.12 and later refuse to mount it";
 const BLOCK_DISTANCE_MAX: u64 = (SQUASHFS_METADATA_SIZE + METADATA_HEADER_LEN) as u64;
 
 impl SquashfsVolume {
-    /// Faults for which kernels do not mount the image: by structure, in words.
+    /// Returns faults for which kernels refuse to mount the image: structure and text.
     ///
-    /// Kernels want the lookup tables to touch each other, from the image's end towards its start,
+    /// Kernels require adjacent lookup tables, checked from the end of the image towards its start,
     /// and options of lz4.
     pub(crate) fn refusals(&self) -> Result<Vec<(&'static str, String)>> {
         let geometry = &self.geometry;
@@ -30,8 +31,10 @@ impl SquashfsVolume {
             table_refusals(export, geometry.ids.start(), &mut found);
         }
         if geometry.layout.algorithm == Algorithm::Lz4 {
-            let words = "missing, and kernels do not mount an lz4 image without them";
-            let missing = geometry.options.is_none().then(|| words.to_owned());
+            let missing = geometry
+                .options
+                .is_none()
+                .then(|| "missing, and kernels do not mount an lz4 image without them".to_owned());
             let fault = missing.or(self.codec_words()?.fault);
             found.extend(fault.map(|fault| ("codec options", fault)));
         }
@@ -86,8 +89,8 @@ impl SquashfsVolume {
     }
 
     pub(super) fn check_space(&self, report: &mut Report<'_>) -> Result<()> {
-        // What keeps the map from being drawn has been told by the check of the tree.
-        let Ok(owners) = self.space_owners() else { return Ok(()) };
+        // The check of the tree reports unreadable structures.
+        let Ok(owners) = self.space() else { return Ok(()) };
         check_unused(&owners, report);
         Ok(())
     }
@@ -122,6 +125,6 @@ fn table_refusals(table: &Table, limit: u64, found: &mut Vec<(&'static str, Stri
     }
     let next = table.positions.iter().skip(1).chain([&table.list_start]);
     if table.positions.iter().zip(next).any(|(at, next)| next.saturating_sub(*at) > BLOCK_DISTANCE_MAX) {
-        found.push((name, format!("its blocks lie apart; {REFUSED_BY_LINUX}")));
+        found.push((name, format!("its blocks are not adjacent; {REFUSED_BY_LINUX}")));
     }
 }

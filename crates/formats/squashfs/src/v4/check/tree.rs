@@ -1,4 +1,4 @@
-//! Checks of directories and inodes that 4.0 adds.
+//! Checks of directories and inodes specific to 4.0.
 
 use crate::RawInode;
 use crate::check::TreeRules;
@@ -7,12 +7,10 @@ use crate::v4::volume::SquashfsVolume;
 use packfs_format::check::{EntryPath, Report, Tally};
 use std::collections::HashSet;
 
-/// Counts taken during the walk.
 pub(super) struct Rules<'a> {
     volume: &'a SquashfsVolume,
-    /// Sets of attributes that inodes use.
+    /// Sets of attributes of inodes.
     pub(super) xattrs: HashSet<u32>,
-    /// Directories that count every entry as a link to them.
     counts_entries: Tally,
     type_bits: Tally,
     whole_tails: Tally,
@@ -75,15 +73,12 @@ impl TreeRules for Rules<'_> {
     }
 
     fn finish(&mut self, report: &mut Report<'_>) {
-        if let Some(text) = self.counts_entries.one_line("directories count every entry as a link") {
-            report.note("link counts", text);
-        }
-        if let Some(text) = self.type_bits.one_line("inodes have type bits in their mode") {
-            report.note("modes", text);
-        }
-        let what = "files of whole blocks name a fragment, and newer kernels refuse to read those";
-        if let Some(text) = self.whole_tails.one_line(what) {
-            report.warn("fragments", text);
-        }
+        self.counts_entries.note(report, "link counts", "directories count every entry as a link");
+        self.type_bits.note(report, "modes", "inodes have type bits in their mode");
+        self.whole_tails.warn(
+            report,
+            "fragments",
+            "files of whole blocks name a fragment, and newer kernels refuse to read those",
+        );
     }
 }

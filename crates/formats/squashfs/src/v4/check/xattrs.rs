@@ -1,4 +1,4 @@
-//! Checks of extended attributes against the sets that inodes use.
+//! Checks of extended attributes, and of sets without an inode.
 
 use crate::Place;
 use crate::v4::corruption::{NO_XATTRS, UNKNOWN_XATTRS, XATTR_TOTAL_LEN_MAX};
@@ -7,12 +7,11 @@ use packfs_core::Result;
 use packfs_format::check::{Report, Tally};
 use std::collections::HashSet;
 
-/// Bytes of attributes after which the check looks at no more sets: values may be shared without
-/// end.
+/// Bytes of attributes after which the check stops: values may be shared without limit.
 const XATTR_BYTES_MAX: u64 = 4 << 30;
 
 impl SquashfsVolume {
-    /// Checks every set; `used` are those that inodes name, all of them if `whole`.
+    /// Checks every set; `used` are those of inodes, complete if `whole`.
     pub(super) fn check_xattrs(
         &self,
         used: &HashSet<u32>,
@@ -39,7 +38,7 @@ impl SquashfsVolume {
             let place = Place::at("xattr set", tables.sets.start());
             let read = self.xattr_set(index, place);
             let Some((_, figures)) = report.refused(format_args!("xattr set {index}"), read)? else {
-                // Refused sets were read as well, up to an unknown position.
+                // Refused sets were read up to an unknown position.
                 bytes = bytes.saturating_add(XATTR_TOTAL_LEN_MAX as u64);
                 continue;
             };
@@ -57,13 +56,10 @@ impl SquashfsVolume {
                 sizes.add(|| format!("set {index} with {} instead of {}", figures.size_found, figures.size));
             }
         }
-        let told = [
-            (unused.one_line("sets that no inode uses").filter(|_| whole)),
-            sizes.one_line("sets with a wrong size"),
-        ];
-        for text in told.into_iter().flatten() {
-            report.note("xattr table", text);
+        if whole {
+            unused.note(report, "xattr table", "sets that no inode uses");
         }
+        sizes.note(report, "xattr table", "sets with a wrong size");
         Ok(())
     }
 }

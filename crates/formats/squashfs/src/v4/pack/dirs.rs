@@ -5,7 +5,6 @@ use crate::pack::{Child, ListingRecords};
 use crate::v4::disk;
 use zerocopy::IntoBytes;
 
-/// The records of 4.0.
 pub(super) struct DirRecords;
 
 impl ListingRecords for DirRecords {

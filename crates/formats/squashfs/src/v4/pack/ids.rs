@@ -1,19 +1,19 @@
-//! The table of user and group ids that inodes point into.
+//! The table of user and group ids.
 
 use packfs_core::{Error, Result, Tree};
 use std::collections::HashMap;
 
-/// Most ids an image can hold: their count is stored in 16 bits, and 65,536 would wrap to none.
+/// The count of ids has 16 bits, and 65,536 would wrap to 0.
 const ID_COUNT_MAX: usize = 65_535;
 
-/// Every id of a tree, in order of first use.
+/// Ids of a tree, in order of first use.
 pub(super) struct Ids {
     pub ids: Vec<u32>,
     index_of: HashMap<u32, u16>,
 }
 
 impl Ids {
-    /// Errors: `Failed` if there are more than the format can hold.
+    /// Errors: `Failed` if the tree has more.
     pub(super) fn new(tree: &Tree) -> Result<Self> {
         let mut ids = Ids { ids: Vec::new(), index_of: HashMap::new() };
         for (_, node) in tree.nodes() {
@@ -38,7 +38,6 @@ impl Ids {
         Ok(())
     }
 
-    /// The place of an id that was seen in the tree.
     pub(super) fn index(&self, id: u32) -> u16 {
         self.index_of.get(&id).copied().unwrap_or_default()
     }

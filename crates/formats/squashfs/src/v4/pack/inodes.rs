@@ -1,4 +1,4 @@
-//! Turns one node into its inode: the basic form where that can hold it, else the extended one.
+//! Conversion of nodes to inodes: the basic form if possible, else the extended one.
 
 use super::dirs::DirRecords;
 use super::ids::Ids;
@@ -10,11 +10,9 @@ use packfs_core::{DeviceNumber, Error, Node, Result};
 use packfs_format::{Blocks, FilePlace, SharedTail, StoredBlock};
 use zerocopy::IntoBytes;
 
-/// The inodes of 4.0.
 pub(super) struct Inodes<'a> {
     pub ids: &'a Ids,
     pub xattrs: &'a XattrTables,
-    /// Length of blocks in bytes.
     pub block_len: u32,
 }
 
@@ -48,7 +46,7 @@ impl InodeRecords for Inodes<'_> {
     }
 }
 
-/// Values that every inode needs besides its node.
+/// Values of every inode other than its node.
 struct Common<'a> {
     node: &'a Node,
     ids: &'a Ids,
@@ -82,9 +80,7 @@ impl Common<'_> {
     }
 }
 
-/// A directory, given its listing and the inode number of its parent.
-///
-/// Errors: `Failed` if its listing is too long or lies too far into the table for the format.
+/// Errors: `Failed` if the listing is too long or too far into the table for the format.
 fn dir(out: &mut Vec<u8>, common: &Common<'_>, listing: &Listing, parent: u32) -> Result<()> {
     let too_long = |_| Error::failed("the directories of this tree are more than squashfs can hold");
     let start_block = u32::try_from(listing.start.block).map_err(too_long)?;
@@ -118,7 +114,7 @@ fn dir(out: &mut Vec<u8>, common: &Common<'_>, listing: &Listing, parent: u32) -
     Ok(())
 }
 
-/// A regular file, given the place of its data, its blocks, and the bytes of holes among them.
+/// `hole_len` is the number of bytes in holes.
 fn file(
     out: &mut Vec<u8>,
     common: &Common<'_>,
@@ -159,7 +155,6 @@ fn file(
     }
 }
 
-/// A symbolic link.
 fn symlink(out: &mut Vec<u8>, common: &Common<'_>, target: &[u8]) {
     let body =
         disk::SymlinkInode { nlink: common.node.links.into(), symlink_size: (target.len() as u32).into() };
@@ -170,7 +165,6 @@ fn symlink(out: &mut Vec<u8>, common: &Common<'_>, target: &[u8]) {
     }
 }
 
-/// A device.
 fn device(out: &mut Vec<u8>, common: &Common<'_>, number: DeviceNumber) {
     let (nlink, rdev) = (common.node.links.into(), number.encode().into());
     if common.has_xattrs() {
@@ -180,7 +174,6 @@ fn device(out: &mut Vec<u8>, common: &Common<'_>, number: DeviceNumber) {
     }
 }
 
-/// A fifo or socket.
 fn ipc(out: &mut Vec<u8>, common: &Common<'_>) {
     let nlink = common.node.links.into();
     if common.has_xattrs() {

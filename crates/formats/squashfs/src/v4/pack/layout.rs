@@ -1,5 +1,5 @@
-//! Lays out everything around the data: superblock, inodes, listings and tables, in the order the
-//! kernel insists on.
+//! Layout of everything except data: superblock, inodes, listings, and tables, in the order that
+//! the kernel requires.
 
 use super::ids::Ids;
 use super::inodes::Inodes;
@@ -7,21 +7,21 @@ use super::xattrs::XattrTables;
 use crate::pack::{Duplicates, Fragments, InodeTables, MetadataCodec, TrailingSections, lookup_table};
 use crate::v4::codec_options;
 use crate::v4::disk;
+use crate::v4::kernel;
 use crate::v4::options::Options;
 use crate::{Endian, InodeRef};
 use packfs_core::{Error, Result, Tree};
 use packfs_format::{Blocks, Placed, Plan, Section};
 use zerocopy::IntoBytes;
 
-/// Most inodes of an image with an export table. The kernel reads the list of its blocks, 8 bytes
-/// for 1,024 inodes, into one piece of memory, and refuses to mount where there is none of that
-/// length: 128 KiB are always found, 512 KiB were not.
+/// Limit of the inodes of an image with an export table. The kernel reads the list of its blocks, 8
+/// bytes for 1,024 inodes, into contiguous memory, and refuses to mount if it cannot allocate that:
+/// 128 KiB are always available, 512 KiB were not.
 const EXPORTED_INODES_MAX: u32 = 16 << 20;
 
-/// Bytes of a position in the list of a lookup table.
 const POSITION_LEN: usize = 8;
 
-/// Makes all sections; see the module.
+/// Creates all sections; see the module.
 pub(super) fn sections(
     options: &Options,
     tree: &Tree,
@@ -77,7 +77,7 @@ pub(super) fn sections(
     Ok(sections)
 }
 
-/// The superblock but for the places of tables.
+/// Returns the superblock without the positions of tables.
 fn describe(
     options: &Options,
     tree: &Tree,
@@ -107,7 +107,7 @@ fn describe(
         mkfs_time: options.made_at.into(),
         block_size: options.block_len.into(),
         fragments: ((placed.data.shared.len() + placed.data.borrowed.len()) as u32).into(),
-        compression: codec_options::codec_id(options.codec.algorithm()).into(),
+        compression: kernel::number(options.codec.algorithm()).into(),
         block_log: (options.block_len.trailing_zeros() as u16).into(),
         flags: flags.iter().fold(0, |bits, &(bit, set)| bits | u16::from(set) << bit).into(),
         no_ids: (ids.ids.len() as u16).into(),
@@ -120,7 +120,7 @@ fn describe(
     }
 }
 
-/// Returns true if the image gets an export table.
+/// True if the image gets an export table.
 fn has_exports(options: &Options, inode_count: u32) -> bool {
     options.exports && inode_count <= EXPORTED_INODES_MAX
 }

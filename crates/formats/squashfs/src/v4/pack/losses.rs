@@ -1,12 +1,12 @@
-//! Losses: metadata of a tree that SquashFS cannot hold, named before anything is written.
+//! Losses: metadata of a tree that SquashFS cannot represent, reported before anything is written.
 
 use packfs_core::{Loss, Losses, NodeKind, Tree};
 use packfs_format::{Capabilities, Times, XattrLoss};
 
-/// Prefixes of extended attributes that have a number on disk.
+/// Prefixes of extended attributes by number on disk.
 pub(super) const XATTR_PREFIXES: [&[u8]; 3] = [b"user.", b"trusted.", b"security."];
 
-/// The number of an attribute's prefix and the rest of its name; `None` if the format cannot hold
+/// Splits a name into the number of its prefix and the rest; `None` if the format cannot represent
 /// it.
 pub(super) fn split_xattr_name(name: &[u8]) -> Option<(u16, &[u8])> {
     let (number, rest) = XATTR_PREFIXES
@@ -16,7 +16,6 @@ pub(super) fn split_xattr_name(name: &[u8]) -> Option<(u16, &[u8])> {
     (rest.len() <= usize::from(u16::MAX)).then_some((number as u16, rest))
 }
 
-/// Metadata that images hold.
 pub(super) const CAPABILITIES: Capabilities = Capabilities {
     times: Times::UNSIGNED_32,
     xattr_losses: &[XattrLoss {
@@ -26,15 +25,15 @@ pub(super) const CAPABILITIES: Capabilities = Capabilities {
     ..Capabilities::ALL
 };
 
-/// Most blocks of one file: each takes a word in its inode even where it is a hole. 4 TiB at the
-/// default block size.
+/// Limit of the blocks of a file: each takes a word in its inode, even a hole. 4 TiB at the default
+/// block size.
 pub(super) const BLOCKS_MAX: u64 = 1 << 25;
 
-/// Every kind of loss, with how many nodes it concerns.
+/// Returns every kind of loss with its number of nodes.
 pub(super) fn find(tree: &Tree, block_len: u32) -> Vec<Loss> {
     let mut losses = Losses::new(tree);
     let most = BLOCKS_MAX * u64::from(block_len);
-    // Sparse files in hostile archives claim any length.
+    // Sparse files in hostile archives have arbitrary lengths.
     losses.fatal(
         &format!("files of more than the {most} bytes that blocks of {block_len} allow"),
         |id| matches!(tree.node(id).kind, NodeKind::File { len, .. } if len > most),

@@ -1,5 +1,4 @@
-//! The pack side: which file goes where ([`SquashfsPacker`]), and everything around the data
-//! ([`layout`]).
+//! Packing: position of each file ([`SquashfsPacker`]), and everything except data ([`layout`]).
 
 mod dirs;
 mod ids;
@@ -19,7 +18,6 @@ use packfs_format::{
     AnyLayout, BlockPlan, Blocks, Coding, Layout, PackFormat, PackSettings, Placed, Plan, Section,
 };
 
-/// Prepares to pack SquashFS images.
 pub(crate) fn packer(settings: &PackSettings) -> Result<Box<dyn PackFormat>> {
     Ok(Box::new(SquashfsPacker { options: Options::new(settings)? }))
 }
@@ -37,8 +35,12 @@ impl PackFormat for SquashfsPacker {
         self.options.codec_name.clone()
     }
 
+    fn set_made_at(&mut self, seconds: i64) {
+        self.options.made_at = crate::mkfs_time(seconds);
+    }
+
     fn driver(&self) -> Option<&'static str> {
-        // Linux decodes no LZMA.
+        // Linux does not decode LZMA.
         crate::v4::INFO.driver_name().filter(|_| self.options.codec.algorithm() != Algorithm::LzmaAlone)
     }
 

@@ -8,24 +8,22 @@ use packfs_core::{Result, Tree, Xattrs, XattrsId};
 use std::collections::HashMap;
 use zerocopy::IntoBytes;
 
-/// Values from this length on are stored once and referred to; shorter ones cost less than the
-/// detour to read them.
+/// Minimum length of values that are stored once and referred to; for shorter ones the reference
+/// costs more.
 const SHARED_VALUE_LEN_MIN: usize = 128;
 
-/// Tables of attributes, before they have a place.
+/// Tables of attributes, without positions.
 pub(super) struct XattrTables {
-    /// Names and values, as blocks of metadata.
     pub values: Vec<u8>,
-    /// One row a set.
+    /// One row per set.
     pub rows: Vec<u8>,
-    /// Number of rows.
     pub count: u32,
-    /// The row of each set of the tree.
+    /// Row of each set of the tree.
     index_of: Vec<u32>,
 }
 
 impl XattrTables {
-    /// Writes the sets that nodes of the tree have, in order of first use.
+    /// Encodes the sets of a tree, in order of first use.
     pub(super) fn new(tree: &Tree, codec: &mut MetadataCodec, compressed: bool) -> Result<Self> {
         let mut index_of = vec![disk::SQUASHFS_INVALID_XATTR; tree.xattr_sets().len()];
         let mut writer = SetWriter { codec, out: MetadataWriter::new(compressed), places: HashMap::new() };
@@ -45,7 +43,7 @@ impl XattrTables {
         Ok(XattrTables { values, rows, count, index_of })
     }
 
-    /// The row of a set; `SQUASHFS_INVALID_XATTR` if it holds nothing.
+    /// Returns the row of a set; `SQUASHFS_INVALID_XATTR` if it is empty.
     pub(super) fn index(&self, id: XattrsId) -> u32 {
         self.index_of[id.0 as usize]
     }
@@ -54,7 +52,7 @@ impl XattrTables {
 struct SetWriter<'a, 'tree> {
     codec: &'a mut MetadataCodec,
     out: MetadataWriter,
-    /// Place of each long value.
+    /// Position of each long value.
     places: HashMap<&'tree [u8], InodeRef>,
 }
 
@@ -63,7 +61,7 @@ impl<'tree> SetWriter<'_, 'tree> {
         self.out.append(self.codec, bytes)
     }
 
-    /// Writes one set; `None` if nothing of it can be held.
+    /// Encodes a set; `None` if no attribute can be represented.
     fn write(&mut self, set: &'tree Xattrs) -> Result<Option<disk::XattrId>> {
         let start = self.out.position();
         let (mut count, mut size) = (0, 0);

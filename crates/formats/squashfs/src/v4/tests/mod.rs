@@ -14,7 +14,7 @@ use crate::v4::volume::SquashfsVolume;
 use crate::{
     SQUASHFS_CHRDEV_TYPE, SQUASHFS_DIR_TYPE, SQUASHFS_INVALID_FRAG, SQUASHFS_REG_TYPE, SQUASHFS_SYMLINK_TYPE,
 };
-use packfs_format::{DirCursor, InodeId, InodeKind, Volume};
+use packfs_format::{DirCursor, Directories, InodeId, InodeKind, Volume};
 use packfs_testkit::LabelledImage;
 use std::ops::ControlFlow;
 use zerocopy::{Immutable, IntoBytes};
@@ -108,7 +108,7 @@ fn made() -> Made {
         mkfs_time: MTIME.into(),
         block_size: BLOCK_LEN.into(),
         fragments: 1.into(),
-        compression: ZLIB_COMPRESSION.into(),
+        compression: 1_u16.into(),
         block_log: 12.into(),
         flags: (1 << SQUASHFS_EXPORT).into(),
         no_ids: 2.into(),

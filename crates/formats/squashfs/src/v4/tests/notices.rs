@@ -2,7 +2,7 @@
 //! each.
 
 use super::{Made, made};
-use packfs_format::{Severity, Volume};
+use packfs_format::{Health, Severity};
 use packfs_testkit::assert_found;
 
 /// The findings of an image have to hold one of that severity that says `expected`.
@@ -42,7 +42,7 @@ notices! {
     notices_too_small_directory_size: "sub body" + 8 = [0, 0] => Warning "directory size 0";
     notices_index_without_a_header: "index" + 0 = [5, 0, 0, 0] => Error "no directory header at 5";
     notices_index_of_another_name: "index name" + 0 = *b"d" => Error "name \"d\", the first entry is \"c\"";
-    notices_index_of_another_block: "index" + 4 = [3, 0, 0, 0] => Error "the header lies in 0x0";
+    notices_index_of_another_block: "index" + 4 = [3, 0, 0, 0] => Error "the header is in 0x0";
     notices_index_that_does_not_rise: "index" + 0 = [0, 0, 0, 0] => Warning "offset 0, more than 0 allowed";
     notices_wrong_export_row: "export rows" + 0 = [7, 0] => Error "inode 1, at 0x7";
     notices_unused_xattr_set: "b body" + 36 = [0xff; 4] => Note "sets that no inode uses: 0";

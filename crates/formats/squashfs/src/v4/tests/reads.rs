@@ -3,7 +3,7 @@
 use super::*;
 use packfs_codec::{BlockRef, DecodedLen};
 use packfs_core::{DeviceNumber, FileType, Owner, Timestamp, Xattrs};
-use packfs_format::{Extent, ExtentFrom, FactValue, KernelRead};
+use packfs_format::{Directories, Extent, ExtentFrom, FactValue, KernelRead, Space};
 
 fn extents(volume: &SquashfsVolume, name: &str, range: std::ops::Range<u64>) -> Vec<(u64, u64, ExtentFrom)> {
     let mut found = Vec::new();
@@ -163,7 +163,7 @@ fn names_the_oldest_kernel_that_mounts_it() {
     assert_eq!(kernel(made().patch("super", 20, &[6, 0])), "4.14 (zstd)");
     assert_eq!(kernel(made().patch("super", 20, &[5, 0])), "3.19 (lz4)");
     assert!(kernel(made().patch("super", 20, &[2, 0])).starts_with("none"));
-    // An options block in place of the first data: xz with the riscv filter.
+    // An options block instead of the first data: xz with the riscv filter.
     let xz = made().patch("super", 20, &[4, 0]).patch("super", 24, &(1u16 << 10).to_le_bytes());
     let xz = xz.patch("data", 0, &[8, 0x80, 0, 0, 1, 0, 0x80, 0, 0, 0]);
     assert_eq!(kernel(xz), "6.12 (xz filter riscv)");
@@ -202,7 +202,7 @@ fn the_kernel_reads_blocks_of_metadata_whole_and_fragments_too() {
     let a = find(&volume, "a");
     assert_eq!(places(reads.inode(a).unwrap()), [at("inode table"), at("id block"), at("fragment block")]);
     assert_eq!(places(reads.inode(find(&volume, "b")).unwrap()), [at("inode table"), at("id block")]);
-    // The index stands after the inode of the root.
+    // The index is stored after the inode of the root.
     for name in ["a", "c", "sub", "none"] {
         let way = places(reads.name(volume.root(), name.as_bytes()).unwrap());
         assert_eq!(way, [at("inode table"), at("directory table")], "{name}");

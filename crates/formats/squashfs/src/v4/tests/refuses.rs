@@ -187,7 +187,7 @@ fn rejects_streamed_image_that_was_cut_off() {
 fn asking_a_file_for_entries_is_no_corruption() {
     let volume = made().open().unwrap();
     let file = super::find(&volume, "a");
-    let error = packfs_format::Volume::lookup(&volume, file, b"x").unwrap_err();
+    let error = packfs_format::Directories::lookup(&volume, file, b"x").unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Failed);
     let root = packfs_format::Volume::root(&volume);
     let error = packfs_format::Volume::read_link(&volume, root).unwrap_err();

@@ -72,7 +72,6 @@ impl Reading<'_> {
     }
 }
 
-/// Pages at the edges of blocks.
 struct Edges {
     /// Least unit of a request.
     unit: u64,

@@ -17,18 +17,15 @@ use serde::Serialize;
 /// A page, and a block of EROFS.
 const PAGE: u64 = 4096;
 
-/// Difference of an image from the one whose pattern is known.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Scaling {
     /// Encoded data: stored bytes to stored bytes.
     pub(crate) data: f64,
-    /// Metadata likewise.
     pub(crate) metadata: f64,
     /// Length of a cluster of tails as stored, in bytes.
     pub(crate) cluster: u64,
 }
 
-/// Processor time.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub(crate) struct Cost {
     /// Seconds for each decoded byte, up to the reader's buffer.
@@ -54,7 +51,6 @@ pub struct ReadTime {
     pub decoded: u64,
 }
 
-/// Plays a workload through.
 pub(crate) fn forecast(
     pattern: &Pattern,
     scaling: &Scaling,
@@ -117,7 +113,6 @@ fn floor(offset: u64, unit: u64) -> u64 {
     offset - offset % unit
 }
 
-/// A device that takes no time.
 pub(crate) struct Memory;
 
 impl Device for Memory {
@@ -130,7 +125,6 @@ impl Device for Memory {
     }
 }
 
-/// The pattern's own image.
 pub(crate) fn as_it_is(cluster: u64) -> Scaling {
     Scaling { data: 1.0, metadata: 1.0, cluster }
 }

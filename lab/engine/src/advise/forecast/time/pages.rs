@@ -6,7 +6,6 @@ use packfs::KernelBlock;
 use std::collections::HashSet;
 
 impl Reading<'_> {
-    /// Plays it through.
     pub(super) fn pages(&mut self, pattern: &Pattern) {
         let mut pages: HashSet<u64> = pattern.mounted.iter().map(|read| read.offset).collect();
         let mut clusters = HashSet::new();
@@ -42,7 +41,6 @@ impl Reading<'_> {
         }
     }
 
-    /// Reads the clusters that a file has to itself, window by window.
     fn windows(&mut self, file: &FilePattern) {
         let own = |block: &&KernelBlock| block.tail_at.is_none();
         let ahead = self.device.read_ahead().max(PAGE);

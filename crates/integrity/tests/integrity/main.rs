@@ -1,0 +1,4 @@
+//! Digests of trees, and recovery files.
+
+mod digest;
+mod recovery;

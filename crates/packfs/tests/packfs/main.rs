@@ -1,0 +1,57 @@
+//! The library by its door: images of every format, beside the kernel and the programs that also
+//! write or read them.
+
+mod base;
+mod btrfs_kernel;
+mod cloop;
+mod common;
+mod composefs;
+mod compressed_disks;
+mod conversion;
+mod cost;
+mod cramfs;
+mod disks;
+mod erofs_damage;
+mod erofs_devices;
+mod erofs_far;
+mod erofs_kernel;
+mod erofs_matrix;
+mod erofs_reads;
+mod erofs_second_codec;
+mod erofs_several_devices;
+mod examples;
+mod ext_kernel;
+mod faults;
+mod fidelity;
+mod in_memory;
+mod iso9660;
+mod iso9660_listings;
+mod iso9660_long;
+mod layers;
+mod legacy;
+mod listing_in_parts;
+mod lvm;
+mod merge;
+mod mount_cost;
+mod old_kernels;
+mod opened;
+mod order;
+mod qcow2;
+mod ranges;
+#[cfg(feature = "remote")]
+mod remote;
+mod romfs;
+mod scan;
+mod sparse;
+mod squashfs_damage;
+mod squashfs_determinism;
+mod squashfs_kernel;
+mod squashfs_legacy;
+mod squashfs_peers;
+mod squashfs_round_trip;
+mod squashfs_runs;
+mod stat_blocks;
+mod trace;
+mod verify;
+mod xfs_kernel;
+mod xfs_log;

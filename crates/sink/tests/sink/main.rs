@@ -1,0 +1,7 @@
+//! Trees written as directories, archives, and lists.
+
+mod hostile;
+mod list;
+mod support;
+mod tar;
+mod unpack;
