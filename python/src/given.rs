@@ -121,7 +121,8 @@ impl<'py> Given<'_, 'py> {
 
     /// Returns the options of opening an image.
     pub fn open_options(&self) -> PyResult<OpenOptions> {
-        let options = OpenOptions::of_texts(self.texts::<OpenOptions>()?).map_err(|error| exception(&error))?;
+        let options =
+            OpenOptions::of_texts(self.texts::<OpenOptions>()?).map_err(|error| exception(&error))?;
         let mut options = options.jobs(self.or_default("jobs")?).limits(self.limits(Limits::default())?);
         if let Some(bytes) = self.get("length")? {
             options = options.len(bytes);
