@@ -12,7 +12,6 @@ mod args;
 mod documents;
 mod help;
 mod interposer;
-mod names;
 #[cfg(test)]
 mod options_page;
 mod out;
@@ -124,13 +123,13 @@ static ALLOCATOR: packfs::mount::ReportingAllocator = packfs::mount::ReportingAl
 fn main() -> ExitCode {
     exhausted::prepare();
     let args: Vec<_> = std::env::args_os().collect();
-    let mounting = names::mount_tool(&args);
+    let mounting = packfs_names::mount_tool(&args);
     let args = mount::arguments(args);
-    if let Some(tool) = args.first().and_then(|path| names::tool(path)) {
+    if let Some(tool) = args.first().and_then(|path| packfs_names::tool(path)) {
         warn_of_interposer();
         return tool.run(args.get(1..).unwrap_or_default());
     }
-    let meant = names::meant(&args);
+    let meant = packfs_names::meant(&args);
     let matches = command().try_get_matches_from(args);
     let cli = match matches.and_then(|matches| Cli::from_arg_matches(&matches)) {
         Ok(cli) => cli,

@@ -5,9 +5,9 @@ use super::sources::File;
 /// Places with literal names: the formats, hostile inputs, test helpers, the lab, whose data name
 /// formats, and the format of layers of OCI images.
 const MAY_NAME: [&str; 7] = [
-    "crates/cli/src/names/",
     "crates/formats/",
     "crates/hostile/",
+    "crates/names/",
     "crates/remote/src/platform.rs",
     "crates/testkit/",
     "lab/",

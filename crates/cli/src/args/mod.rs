@@ -14,6 +14,6 @@ pub use choices::{
 pub use image::{ImageInput, patterns};
 pub use packfs::source_date_epoch;
 pub use remote::store;
-pub use sandbox::{SandboxArg, reading};
+pub use sandbox::{SandboxArg, reading, writing};
 pub use text_file::read_text;
 pub use texts::{Choice, Texts};

@@ -1,7 +1,7 @@
 //! `--sandbox`: what a verb that reads may still reach once it begins. Applied before anything of
 //! the input is looked at, and before any other thread starts.
 
-use crate::out::report;
+use crate::out::{Output, report};
 use packfs::{Result, Source};
 use packfs_sandbox::Sandbox;
 
@@ -51,6 +51,11 @@ impl SandboxArg {
         report::note(format_args!("sandbox: {applied}"));
         Ok(())
     }
+}
+
+/// Adds what writing to an output needs.
+pub fn writing(sandbox: Sandbox, output: &Output<'_>) -> Sandbox {
+    output.names_in().into_iter().fold(sandbox, Sandbox::name_in)
 }
 
 /// Adds what reading a source needs.

@@ -13,6 +13,7 @@ pub mod ls;
 pub mod man;
 pub mod merge;
 pub mod mount;
+pub mod names;
 pub mod oci;
 pub mod pack;
 pub mod pack_shard;

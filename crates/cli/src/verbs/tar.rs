@@ -1,6 +1,6 @@
 //! `packfs tar`: an image as a tar archive.
 
-use crate::args::{ImageInput, patterns};
+use crate::args::{ImageInput, patterns, writing};
 use crate::out::Output;
 use crate::out::report;
 use crate::out::{Outcome, text};
@@ -60,7 +60,7 @@ impl Opts {
         let paths: Vec<OsString> = self.paths.into_iter().filter(|path| path != "-").collect();
         let options = TarOptions { paths: patterns(&paths)?, without_root: self.no_root };
         let output = Output::open(output)?;
-        let opened = self.input.open_reaching(self.work.jobs(), |sandbox| output.reach(sandbox))?;
+        let opened = self.input.open_reaching(self.work.jobs(), |sandbox| writing(sandbox, &output))?;
         self.work.shown(false, |bars| {
             let report = output.write(|out| opened.write_tar_file(out, &options, bars))?;
             bars.finish();

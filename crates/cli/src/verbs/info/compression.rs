@@ -1,13 +1,13 @@
 //! `packfs info --compression`: bytes on disk, uncompressed, and referenced, by codec.
 
 use crate::args::{ImageInput, reading};
-use crate::names::Measured;
 use crate::out::json;
 use crate::out::report::{self, Out};
 use crate::out::{Outcome, text};
 use owo_colors::OwoColorize;
 use packfs::mount::table::{self, Mounted};
 use packfs::{CodecUse, Compression, CompressionCount, Result, Source};
+use packfs_names::Measured;
 use serde::Serialize;
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};

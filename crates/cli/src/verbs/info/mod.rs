@@ -5,7 +5,7 @@ mod counts;
 mod scan;
 
 use crate::args::ImageInput;
-use crate::args::reading;
+use crate::args::{reading, writing};
 use crate::out::Output;
 use crate::out::json;
 use crate::out::report::Out;
@@ -165,7 +165,7 @@ impl Opts {
                 .hint("--html FILE is the page to write"));
         }
         let output = Output::open(Some(page).filter(|page| *page != Path::new("-")))?;
-        let opened = self.input.open_reaching(0, |sandbox| output.reach(sandbox))?;
+        let opened = self.input.open_reaching(0, |sandbox| writing(sandbox, &output))?;
         let facts = opened.volume().facts()?;
         let mut words =
             vec![("image".to_owned(), packfs::without_secrets(image).to_string_lossy().into_owned())];

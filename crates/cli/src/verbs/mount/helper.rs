@@ -10,7 +10,7 @@ const NAME: &str = "mount.packfs";
 /// The command line as it is meant: that of `packfs mount` if the program was called as a helper
 /// or under the name of another tool that mounts, else as it is.
 pub fn arguments(args: Vec<OsString>) -> Vec<OsString> {
-    if let Some(args) = crate::names::mount_arguments(&args) {
+    if let Some(args) = packfs_names::mount_arguments(&args) {
         return args;
     }
     let called = args.first().map(|name| Path::new(name).file_name() == Some(NAME.as_ref()));

@@ -1,0 +1,682 @@
+//! mkfs.erofs of erofs-utils 1.9.
+
+use crate::common::globs::regex;
+use crate::common::parse::{Given, Row, Style, Takes, acts, ignored, number, parse, refused, seconds, sized};
+use crate::common::teller::{Form, Teller};
+use crate::common::{android, block_list, trees, usage};
+use crate::erofs::layers::{self, Archive};
+use crate::erofs::{digests, hints};
+use packfs::source::{
+    ArchiveKind, Loaded, Selection, Shape, TarReading, Whiteouts, decoded_file, overlay, with_origins,
+};
+use packfs::source_date_epoch;
+use packfs::{
+    Error, ImagePath, Implied, MadeAt, NodeKind, Owner, Pack, PackOptions, PackReport, Result, ResultExt,
+    Source, Timestamp, uuid_text,
+};
+use packfs_terminal::Outcome;
+use packfs_terminal::report::{self, Out};
+use regex::bytes::Regex;
+use std::ffi::OsString;
+use std::io::{Read, Seek};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::SystemTime;
+
+pub const EROFS_UTILS: &str = "1.9.4";
+
+const REMOTE: &str = "fetch the layer, and pack it with --tar=f";
+const BASE: &str = "packfs pack --base OLD SOURCE NEW copies what is unchanged";
+
+const ROWS: &[Row] = &[
+    acts("-z", Takes::One),
+    acts("-b", Takes::One),
+    acts("-C", Takes::One),
+    acts("-d", Takes::One),
+    acts("-x", Takes::One),
+    acts("-E", Takes::One),
+    acts("-L", Takes::One),
+    acts("-T", Takes::One),
+    acts("-U", Takes::One),
+    acts("-m", Takes::One),
+    acts("-V --version", Takes::Nothing),
+    acts("-h --help", Takes::Nothing),
+    acts("--all-time", Takes::Nothing),
+    acts("--mkfs-time", Takes::Nothing),
+    acts("--all-root", Takes::Nothing),
+    acts("--aufs", Takes::Nothing),
+    acts("--chunksize", Takes::One),
+    acts("--blobdev", Takes::One),
+    acts("--compress-hints", Takes::One),
+    acts("--exclude-path", Takes::One),
+    acts("--exclude-regex", Takes::One),
+    acts("--file-contexts", Takes::One),
+    acts("--force-uid", Takes::One),
+    acts("--force-gid", Takes::One),
+    acts("--fs-config-file", Takes::One),
+    acts("--fsalignblks", Takes::One),
+    acts("--gid-offset", Takes::One),
+    acts("--uid-offset", Takes::One),
+    acts("--hard-dereference", Takes::Nothing),
+    acts("--ignore-mtime", Takes::Nothing),
+    acts("--preserve-mtime", Takes::Nothing),
+    acts("--mount-point", Takes::One),
+    acts("--offset", Takes::One),
+    acts("--ovlfs-strip", Takes::Attached),
+    acts("--quiet", Takes::Nothing),
+    acts("--tar", Takes::One),
+    acts("--workers", Takes::One),
+    acts("--xattr-inode-digest", Takes::Attached),
+    acts("--xattr-prefix", Takes::One),
+    ignored(
+        "--async-queue-limit --dsunit --max-extent-bytes --root-xattr-isize --zfeature-bits",
+        Takes::Number,
+    ),
+    ignored("--product-out --sort", Takes::One),
+    acts("--ungzip --unxz", Takes::Attached),
+    acts("--clean", Takes::Attached),
+    ignored("--zD --MZ", Takes::Attached),
+    acts("--block-list-file", Takes::One),
+    refused("--gzinfo", Takes::Attached, "packfs pack reads gzip archives itself"),
+    refused("--incremental", Takes::Attached, BASE),
+    refused("--oci", Takes::Attached, "packfs pack oci://REGISTRY/NAME:TAG IMAGE packs an OCI image"),
+    refused("--s3", Takes::One, REMOTE),
+    refused("--vmdk-desc", Takes::One, "layers are merged by packfs pack --merge"),
+];
+
+const HELP: &str = "\
+  -b# sets the block size, 512 to 4096 bytes; -C# the length of clusters
+  -zX[,level=N][,dictsize=N] compresses: lz4, lz4hc, lzma, deflate, libdeflate,
+      zstd; -zX:Y names further compressors for --compress-hints
+  --tar=f packs an archive, --tar=i an index of it, --tar=headerball its headers";
+
+pub fn run(args: &[OsString]) -> Outcome {
+    let given = parse(&[ROWS], Style::Getopt, args)?;
+    if given.has("-V") {
+        report::line(format_args!(
+            "mkfs.erofs (erofs-utils) {EROFS_UTILS} (packfs {})\n\
+             available compressors: lz4, lz4hc, lzma, deflate, libdeflate, zstd",
+            env!("CARGO_PKG_VERSION")
+        ))?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    if given.has("-h") {
+        let options = usage::table(&[ROWS]);
+        report::line(format_args!("Usage: mkfs.erofs [OPTIONS] FILE SOURCE(s)\n\n{options}\n{HELP}"))?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    Job::new(given)?.run()
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Mode {
+    Image,
+    Archive,
+    /// Headers of an archive, which keeps the data.
+    Index,
+}
+
+struct Job {
+    given: Given,
+    image: PathBuf,
+    sources: Vec<PathBuf>,
+    made_at: Option<i64>,
+    times: Times,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Times {
+    Kept,
+    /// Clamped to that of the image.
+    Clamped,
+    /// That of the image.
+    Fixed,
+}
+
+fn given_number(given: &Given, name: &str) -> Result<Option<i64>> {
+    given.text(name)?.map(|text| number(name, text)).transpose()
+}
+
+fn given_size(given: &Given, name: &str) -> Result<Option<i64>> {
+    given.text(name)?.map(|text| sized(name, text)).transpose()
+}
+
+/// Name, codec of packfs, default level, and limits of level and dictionary.
+struct Compressor(&'static str, &'static str, i64, Option<i64>, Option<i64>);
+
+const COMPRESSORS: [Compressor; 6] = [
+    Compressor("lz4", "lz4", 0, None, None),
+    Compressor("lz4hc", "lz4", 9, Some(12), None),
+    Compressor("lzma", "lzma", 6, Some(109), Some(8 << 20)),
+    Compressor("deflate", "deflate", 1, Some(9), Some(32 << 10)),
+    Compressor("libdeflate", "deflate", 1, Some(12), None),
+    Compressor("zstd", "zstd", 3, Some(22), Some(1 << 20)),
+];
+
+/// Translates a codec of `-z`: `lz4hc,12`, `zstd,level=3,dictsize=65536`.
+fn codec(text: &str) -> Result<String> {
+    // Further codecs are for hints.
+    let first = text.split(':').next().unwrap_or_default();
+    let mut words = first.split(',');
+    let typed = words.next().unwrap_or_default();
+    let found = COMPRESSORS.iter().find(|row| row.0 == typed);
+    let &Compressor(_, name, default, level_max, dict_max) = found.ok_or_else(|| {
+        Error::usage(format!("compressor \"{typed}\" is not supported"))
+            .hint("lz4, lz4hc, lzma, deflate, libdeflate and zstd are")
+    })?;
+    let name = if typed == "lz4hc" { typed } else { name };
+    let bounded = |key: &str, text: &str, most: Option<i64>| {
+        let value = number("-z", text)?;
+        most.filter(|most| (0..=*most).contains(&value)).map(|_| value).ok_or_else(|| match most {
+            Some(most) => Error::usage(format!("-z{typed}: {key} {value} is not in 0 to {most}")),
+            None => Error::usage(format!("-z: {typed} has no option {key}")),
+        })
+    };
+    let (mut level, mut dict) = (default, None);
+    for word in words {
+        match word.split_once('=').unwrap_or(("level", word)) {
+            ("level", value) => level = bounded("level", value, level_max)?,
+            ("dictsize", value) => dict = Some(bounded("dictsize", value, dict_max)?),
+            ("lc" | "lp" | "pb", _) if typed == "lzma" => {}
+            (key, _) => return Err(Error::usage(format!("-z: {typed} has no option {key}"))),
+        }
+    }
+    let mut spec = name.to_owned();
+    let is_extreme = name == "lzma" && level >= 100;
+    if name != "lz4" {
+        let level = if is_extreme { level - 100 } else { level };
+        spec += &format!(":{}", if name == "zstd" && level == 0 { 3 } else { level });
+    }
+    if is_extreme {
+        spec += ",extreme";
+    }
+    if let Some(dict) = dict.filter(|_| name == "lzma") {
+        spec += &format!(",dict={dict}");
+    }
+    Ok(spec)
+}
+
+fn extended(given: &Given, options: &mut Vec<(String, String)>) -> Result<()> {
+    let mut set = |name: &str, value: &str| options.push((name.to_owned(), value.to_owned()));
+    let words: Vec<String> = given
+        .all("-E")
+        .flat_map(|list| list.to_string_lossy().split(',').map(str::to_owned).collect::<Vec<_>>())
+        .collect();
+    let (mut fragments, mut inline) = ("off", false);
+    for word in &words {
+        let (is_off, word) = match word.strip_prefix('^') {
+            Some(word) => (true, word),
+            None => (false, word.as_str()),
+        };
+        let (name, value) = word.split_once('=').unwrap_or((word, ""));
+        let on = if is_off { "off" } else { "on" };
+        if word.contains('=') && !matches!(name, "fragments" | "all-fragments" | "fragdedupe") {
+            return Err(Error::usage(format!("-E: {name} has no value")));
+        }
+        match name {
+            "fragments" if is_off => fragments = "off",
+            "fragments" if fragments != "all" => fragments = "tails",
+            "fragments" => {}
+            "all-fragments" => fragments = if is_off { "off" } else { "all" },
+            "ztailpacking" => inline = !is_off,
+            "dedupe" => set("dedupe", if is_off { "files" } else { "ranges" }),
+            "legacy-compress" => set("index", "full"),
+            "force-inode-compact" => set("times", "epoch"),
+            "force-chunk-indexes" => set("chunk-indexes", "on"),
+            "xattr-name-filter" => set("xattr-filter", on),
+            "48bit" => set("48bit", on),
+            "dot-omitted" => set("dot-omitted", on),
+            "nosbcrc" => set("checksum", "off"),
+            // File data is the same.
+            "noinline_data"
+            | "inline_data"
+            | "force-inode-extended"
+            | "force-inode-blockmap"
+            | "fragdedupe"
+            | "plain-xattr-prefixes" => {}
+            other => return Err(Error::usage(format!("unknown extended option {other}"))),
+        }
+        if matches!(name, "fragments" | "all-fragments") && !value.is_empty() {
+            set("packed-cluster", &sized("-E fragments", value)?.to_string());
+        }
+    }
+    set("fragments", fragments);
+    // Both options together mean tails in fragments.
+    if inline && fragments == "off" {
+        set("inline-tails", "on");
+    }
+    Ok(())
+}
+
+impl Job {
+    fn new(mut given: Given) -> Result<Self> {
+        if given.operands.is_empty() {
+            return Err(Error::usage("missing argument: FILE"));
+        }
+        let image = PathBuf::from(given.operands.remove(0));
+        let sources: Vec<PathBuf> = given.operands.drain(..).map(PathBuf::from).collect();
+        if sources.is_empty() && !given.has("--tar") {
+            return Err(Error::usage("missing argument: SOURCE(s)"));
+        }
+        let made_at = given.text("-T")?.map(|text| seconds("-T", text)).transpose()?;
+        // The variable takes precedence over all options.
+        let epoch = source_date_epoch::<i64>()?;
+        let is_all = given.switched("--all-time", "--mkfs-time", made_at.is_some());
+        let times = match epoch {
+            Some(_) => Times::Clamped,
+            None if is_all => Times::Fixed,
+            None => Times::Kept,
+        };
+        Ok(Job { given, image, sources, made_at: epoch.or(made_at), times })
+    }
+
+    fn run(&self) -> Outcome {
+        if let Some(mode) = self.given.text("--clean")?.filter(|mode| !matches!(*mode, "" | "data" | "rvsp"))
+        {
+            number("--clean", mode)?;
+        }
+        let verbosity = given_number(&self.given, "-d")?.unwrap_or(2);
+        if !(0..=9).contains(&verbosity) {
+            return Err(Error::usage(format!("invalid debug level {verbosity}")));
+        }
+        let is_quiet = self.given.has("--quiet") || verbosity == 0;
+        let teller = Teller::new(if is_quiet { Form::Silent } else { Form::Bar });
+        let result = self.packed(&teller);
+        teller.finish();
+        match (result, teller.stopped()) {
+            (Err(_), Some(code)) => Ok(ExitCode::from(code)),
+            (Err(error), None) => Err(error),
+            (Ok(report), _) => {
+                if !is_quiet {
+                    self.tell(&report)?;
+                }
+                Ok(ExitCode::SUCCESS)
+            }
+        }
+    }
+
+    fn tell(&self, report: &PackReport) -> Result<()> {
+        let block = self.block()?;
+        let mut out = Out::stdout();
+        out.line(format_args!(
+            "mkfs.erofs {EROFS_UTILS} (packfs {})\nBuild completed.\n------",
+            env!("CARGO_PKG_VERSION")
+        ))?;
+        let offset = given_number(&self.given, "--offset")?.unwrap_or(0);
+        let options = packfs::OpenOptions::new().offset(u64::try_from(offset).unwrap_or(0)).outermost();
+        let opened = options.open(&self.image);
+        if let Ok(opened) = opened {
+            let mut uuid = [0; 16];
+            opened.image().read_exact_at(1024 + 48, &mut uuid)?;
+            out.line(format_args!("Filesystem UUID: {}", uuid_text(&uuid)))?;
+        }
+        out.line(format_args!(
+            "Filesystem total blocks: {} (of {block}-byte blocks)",
+            report.image_len.div_ceil(block)
+        ))?;
+        out.line(format_args!("Filesystem total inodes: {}", report.nodes))?;
+        out.line(format_args!("Filesystem total metadata blocks: {}", report.metadata_len.div_ceil(block)))?;
+        out.line(format_args!(
+            "Filesystem total deduplicated bytes (of source files): {}",
+            report.duplicate_bytes + report.run_bytes
+        ))?;
+        out.finish()
+    }
+
+    fn block(&self) -> Result<u64> {
+        let block = given_size(&self.given, "-b")?.unwrap_or(4096);
+        let fits =
+            u64::try_from(block).ok().filter(|block| (512..=4096).contains(block) && block.is_power_of_two());
+        fits.ok_or_else(|| {
+            Error::usage(format!("invalid block size {block}"))
+                .hint("packfs writes blocks of 512 to 4096 bytes")
+        })
+    }
+
+    fn options(&self) -> Result<PackOptions> {
+        let given = &self.given;
+        let block = self.block()?;
+        let mut options = Vec::new();
+        let mut set = |name: &str, value: String| options.push((name.to_owned(), value));
+        if block != 4096 {
+            set("block", block.to_string());
+        }
+        if let Some(label) = given.text("-L")? {
+            set("label", label.to_owned());
+        }
+        match given.text("-U")? {
+            None => {}
+            Some("clear") => set("uuid", "none".to_owned()),
+            Some("random") => set("uuid", random_uuid()?),
+            Some(uuid) => set("uuid", uuid.to_owned()),
+        }
+        if let Some(chunk) = given_number(given, "--chunksize")? {
+            if u64::try_from(chunk).is_ok_and(|chunk| chunk < block) {
+                return Err(Error::usage(format!("chunksize {chunk} must be larger than block size")));
+            }
+            set("chunks", chunk.to_string());
+        }
+        if let Some(device) = given.text("--blobdev")? {
+            set("device", device.to_owned());
+        }
+        if let Some(blocks) = given_number(given, "--fsalignblks")? {
+            set("align", (u64::try_from(blocks).unwrap_or(0).saturating_mul(block)).to_string());
+        }
+        if let Some(metabox) = given.text("-m")? {
+            let (size, algorithm) = metabox.split_once(':').unwrap_or((metabox, "0"));
+            let first = given.text("-z")?.unwrap_or_default().split([':', ',']).next().unwrap_or_default();
+            if !matches!(algorithm, "0" | "0x0") && algorithm != first {
+                return Err(Error::usage(format!("-m{metabox}: metadata have the first compressor of -z"))
+                    .hint("name the compressor of metadata first, and others by --compress-hints"));
+            }
+            set("metabox", sized("-m", size)?.to_string());
+        }
+        let is_longer = |prefix: &&str| prefix.split_once('.').is_some_and(|(_, rest)| !rest.is_empty());
+        // A namespace alone is a prefix of the format.
+        let prefixes = given.all("--xattr-prefix").filter_map(|text| text.to_str()).filter(is_longer);
+        let prefixes: Vec<&str> = prefixes.collect();
+        if !prefixes.is_empty() {
+            set("prefixes", prefixes.join("+"));
+        }
+        if let Some(value) = given.text("--xattr-inode-digest")? {
+            set("digest-xattr", digests::name_of(value).to_owned());
+        }
+        extended(given, &mut options)?;
+        let is_compressed = given.has("-z");
+        if !is_compressed {
+            options.retain(|(name, _)| !matches!(name.as_str(), "inline-tails" | "packed-cluster" | "index"));
+        }
+        let cluster = self.cluster(block)?;
+        let seconds = self.made_at.unwrap_or_else(now);
+        let offset = given_number(given, "--offset")?;
+        Ok(PackOptions {
+            format: Some("erofs".into()),
+            codec: Some(given.text("-z")?.map_or(Ok("none".to_owned()), codec)?),
+            block_size: (is_compressed && !given.has("--chunksize")).then_some(cluster),
+            options,
+            made_at: MadeAt::Seconds(seconds),
+            jobs: given.number::<u16>("--workers")?.map_or(0, usize::from),
+            offset: u64::try_from(offset.unwrap_or(0)).unwrap_or(0),
+            lossy: true,
+            ..PackOptions::default()
+        })
+    }
+
+    fn cluster(&self, block: u64) -> Result<u32> {
+        let cluster = given_size(&self.given, "-C")?.unwrap_or(4096);
+        let fits = |cluster: &u32| u64::from(*cluster) >= block && u64::from(*cluster).is_multiple_of(block);
+        u32::try_from(cluster).ok().filter(fits).ok_or_else(|| {
+            Error::usage(format!("invalid physical clustersize {cluster}"))
+                .hint(format!("clusters are whole blocks, of {block} bytes"))
+        })
+    }
+
+    fn packed(&self, teller: &Teller) -> Result<PackReport> {
+        let mut options = self.options()?;
+        options.check(&self.image)?;
+        if self.mode()? == Mode::Image && layers::are_images(&self.sources) {
+            return layers::merged(&self.given, &self.image, &self.sources, &options, teller);
+        }
+        if self.mode()? == Mode::Index {
+            let archive = self.archive(teller)?;
+            let loaded = self.changed(self.loaded(Source::Tar(archive.path().into()), teller)?, teller)?;
+            return layers::indexed(&archive, &self.image, loaded, options, teller);
+        }
+        let loaded = self.changed(self.loaded(self.source(teller)?, teller)?, teller)?;
+        if let Some(file) = self.given.last("--compress-hints").filter(|_| self.given.has("-z")) {
+            let codecs = self.given.text("-z")?.unwrap_or_default();
+            let codecs: Vec<String> = codecs.split(':').map(codec).collect::<Result<_>>()?;
+            let hints = hints::read(Path::new(file), self.block()?, &codecs)?;
+            options.options.extend(hints::rules(&hints, &loaded.tree)?);
+        }
+        let offset = options.offset;
+        let report = Pack::of_loaded(Arc::new(loaded), &self.image).options(options).run_with(teller)?;
+        if let Some(map) = self.given.last("--block-list-file") {
+            let at = self.given.last("--mount-point").map(OsStrExt::as_bytes).unwrap_or_default();
+            block_list::write(&self.image, offset, at, Path::new(map))?;
+        }
+        Ok(report)
+    }
+
+    fn mode(&self) -> Result<Mode> {
+        match self.given.text("--tar")? {
+            None => Ok(Mode::Image),
+            Some(_) if self.sources.len() > 1 => {
+                Err(Error::usage(format!("unexpected argument: {:?}", self.sources[1])))
+            }
+            Some("f" | "full" | "headerball") => Ok(Mode::Archive),
+            Some("0" | "i" | "index") => Ok(Mode::Index),
+            Some(other) => {
+                Err(Error::usage(format!("--tar={other} is not supported; f, i, and headerball are")))
+            }
+        }
+    }
+
+    fn source(&self, teller: &Teller) -> Result<Source> {
+        if self.mode()? == Mode::Archive {
+            let source = self.first_source();
+            return match self.raw() {
+                Some(raw) => Ok(Source::Tar(dumped(source, raw, teller)?)),
+                None if source == Path::new("-") => Ok(Source::TarStdin),
+                None => Ok(Source::Tar(source.into())),
+            };
+        }
+        match &self.sources[..] {
+            [dir] if dir.is_dir() => Ok(Source::Directory(dir.clone())),
+            dirs if dirs.iter().all(|dir| dir.is_dir()) => Ok(Source::Merged(self.sources.clone())),
+            [image] => Source::detect(image),
+            _ => Err(Error::usage("several sources have to be directories, or EROFS images")
+                .hint("packfs unpack makes a directory of any image")),
+        }
+    }
+
+    fn first_source(&self) -> &Path {
+        self.sources.first().map_or(Path::new("-"), PathBuf::as_path)
+    }
+
+    /// File for a decoded archive.
+    fn raw(&self) -> Option<&Path> {
+        self.given.last("--ungzip").filter(|raw| !raw.is_empty()).map(Path::new)
+    }
+
+    /// Decodes a compressed archive of an index.
+    fn archive(&self, teller: &Teller) -> Result<Archive> {
+        let source = self.first_source();
+        match (self.raw(), self.given.has("--ungzip")) {
+            (Some(raw), _) => Ok(Archive::File(dumped(source, raw, teller)?)),
+            (None, true) => Archive::copied(decoded(source, teller)?),
+            (None, false) if source == Path::new("-") => Archive::copied(std::io::stdin()),
+            (None, false) => Ok(Archive::File(source.into())),
+        }
+    }
+
+    /// The last option counts, including `--all-root`.
+    fn owner(&self, name: &str) -> Result<Option<u32>> {
+        let last = self.given.options.iter().rev().find(|(own, _)| *own == name || *own == "--all-root");
+        match last {
+            Some((own, value)) if *own == name => {
+                let text = value.to_string_lossy();
+                let wrong = || Error::usage(format!("{name}: invalid id {text:?}"));
+                let id = u32::try_from(number(name, &text)?).ok().filter(|id| *id != u32::MAX);
+                id.map(Some).ok_or_else(wrong)
+            }
+            last => Ok(last.map(|_| 0)),
+        }
+    }
+
+    /// Wraps at 32 bits.
+    fn offset(&self, name: &str) -> Result<u32> {
+        Ok(given_number(&self.given, name)?.unwrap_or(0) as u32)
+    }
+
+    /// Describes directories without an entry in an archive; their owners are not shifted.
+    fn implied(&self) -> Result<Implied> {
+        let own = (rustix::process::getuid().as_raw(), rustix::process::getgid().as_raw());
+        let uid = own.0.wrapping_sub(self.offset("--uid-offset")?);
+        let gid = own.1.wrapping_sub(self.offset("--gid-offset")?);
+        let mtime = Timestamp::from_seconds(self.made_at.unwrap_or_else(now));
+        Ok(Implied { mode: 0o777, owner: Owner { uid, gid }, mtime: Some(mtime) })
+    }
+
+    /// Compared as unsigned by the tool, so nothing is later than a negative time.
+    fn latest(&self) -> Option<i64> {
+        self.made_at.filter(|at| self.times == Times::Clamped && *at >= 0)
+    }
+
+    fn loaded(&self, source: Source, teller: &Teller) -> Result<Loaded> {
+        let given = &self.given;
+        let mut shape = Shape {
+            file_contexts: android::file_contexts(given, "--file-contexts", "--mount-point")?,
+            whiteouts: Some(if given.has("--aufs") { Whiteouts::Overlayfs } else { Whiteouts::Keep }),
+            mtime_max: self.latest().map(Timestamp::from_seconds),
+            implied: if self.mode()? == Mode::Image { Implied::default() } else { self.implied()? },
+            archives: Some(ArchiveKind::Tar),
+            tar: TarReading {
+                headers_only: given.last("--tar").is_some_and(|mode| mode == "headerball"),
+                ..TarReading::default()
+            },
+            ..Shape::default()
+        };
+        if given_number(given, "-x")?.is_some_and(|tolerance| tolerance < 0) {
+            shape.xattr_exclude.push("*".to_owned());
+        }
+        if self.times == Times::Fixed || given.switched("--ignore-mtime", "--preserve-mtime", false) {
+            shape.mtime = Some(Timestamp::from_seconds(self.made_at.unwrap_or_else(now)));
+        }
+        shape.select = self.excluded()?;
+        if let Ok(found) = std::fs::metadata(&self.image) {
+            use std::os::unix::fs::MetadataExt;
+            shape.skip.push((found.dev(), found.ino()));
+        }
+        source.load(&shape, teller)
+    }
+
+    /// Paths start at the root of the image, without a slash: a leading or trailing slash matches
+    /// nothing.
+    fn excluded(&self) -> Result<Option<Selection>> {
+        let all = |name| self.given.all(name).map(OsStrExt::as_bytes);
+        let paths: Vec<Vec<u8>> = all("--exclude-path").map(<[u8]>::to_vec).collect();
+        let regexes: Vec<Regex> = all("--exclude-regex").map(regex).collect::<Result<_>>()?;
+        if paths.is_empty() && regexes.is_empty() {
+            return Ok(None);
+        }
+        if self.mode()? != Mode::Image {
+            report::note("mkfs.erofs: --exclude-path and --exclude-regex have no effect on archives");
+            return Ok(None);
+        }
+        for path in paths.iter().filter(|path| path.starts_with(b"/") || path.ends_with(b"/")) {
+            let path = packfs::escaped(path);
+            report::note(format_args!(
+                "mkfs.erofs: --exclude-path={path} excludes nothing: slashes begin or end no path"
+            ));
+        }
+        Ok(Some(Selection::new(move |path| is_excluded(path, &paths, &regexes))))
+    }
+
+    fn changed(&self, loaded: Loaded, teller: &Teller) -> Result<Loaded> {
+        let given = &self.given;
+        let (uid, gid) = (self.owner("--force-uid")?, self.owner("--force-gid")?);
+        let (more_uid, more_gid) = (self.offset("--uid-offset")?, self.offset("--gid-offset")?);
+        let config = android::FsConfig::of(given, "--fs-config-file", "--mount-point")?;
+        let has_labels = given.has("--file-contexts");
+        let strips = given.last("--ovlfs-strip").is_some_and(|value| value.is_empty() || value == "1");
+        let loaded = Loaded { tree: with_origins(loaded.tree)?, ..loaded };
+        // Links of archives are kept.
+        let has_links = !given.has("--hard-dereference") || self.mode()? != Mode::Image;
+        let loaded = trees::edited(loaded, has_links, |path, node, edit| {
+            config.apply(path, edit);
+            let owner = &mut edit.meta.owner;
+            owner.uid = uid.unwrap_or(owner.uid).wrapping_add(more_uid);
+            owner.gid = gid.unwrap_or(owner.gid).wrapping_add(more_gid);
+            // The tool stores labels without a final NUL.
+            if has_labels && let Some(label) = edit.xattrs.get_mut(&b"security.selinux"[..]) {
+                label.pop_if(|last| *last == 0);
+            }
+            if strips {
+                edit.xattrs.retain(|name, _| !name.starts_with(overlay::TRUSTED));
+            }
+            Ok(!strips || node.kind != NodeKind::CharDevice(overlay::WHITEOUT_DEVICE))
+        })?;
+        match given.text("--xattr-inode-digest")? {
+            Some(value) => digests::added(loaded, digests::name_of(value), teller),
+            None => Ok(loaded),
+        }
+    }
+}
+
+fn decoded(source: &Path, teller: &Teller) -> Result<std::fs::File> {
+    let (name, folder) = (format!("{source:?}"), packfs::temporary_folder());
+    let reader: Box<dyn Read + Send> = if source == Path::new("-") {
+        Box::new(std::io::stdin())
+    } else {
+        Box::new(std::fs::File::open(source).or_io(|| format!("cannot open {name}"))?)
+    };
+    let mut decoded = decoded_file(reader, &name, packfs::Limits::default(), &folder, teller)?;
+    decoded.rewind().or_io(|| format!("cannot read {name}"))?;
+    Ok(decoded)
+}
+
+/// Keeps the file, and returns its path.
+fn dumped(source: &Path, raw: &Path, teller: &Teller) -> Result<PathBuf> {
+    let mut decoded = decoded(source, teller)?;
+    let cannot = || format!("cannot write {raw:?}");
+    let mut out = std::fs::File::create(raw).or_io(cannot)?;
+    std::io::copy(&mut decoded, &mut out).or_io(cannot)?;
+    Ok(raw.into())
+}
+
+fn is_excluded(path: &ImagePath, paths: &[Vec<u8>], regexes: &[Regex]) -> bool {
+    let mut at = path.clone();
+    while !at.is_root() {
+        let bytes = at.as_bytes();
+        if paths.iter().any(|own| own == bytes) || regexes.iter().any(|regex| regex.is_match(bytes)) {
+            return true;
+        }
+        at.pop();
+    }
+    false
+}
+
+fn now() -> i64 {
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs());
+    i64::try_from(now).unwrap_or(i64::MAX)
+}
+
+fn random_uuid() -> Result<String> {
+    let mut bytes = [0; 16];
+    let mut source = std::fs::File::open("/dev/urandom").or_io(|| "cannot open /dev/urandom")?;
+    source.read_exact(&mut bytes).or_io(|| "cannot read /dev/urandom")?;
+    bytes[6] = bytes[6] & 0x0f | 0x40;
+    bytes[8] = bytes[8] & 0x3f | 0x80;
+    Ok(uuid_text(&bytes))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn codecs_have_levels_of_their_own() {
+        let of = |text: &str| codec(text).unwrap();
+        assert_eq!(of("lz4"), "lz4");
+        assert_eq!(of("lz4hc"), "lz4hc:9");
+        assert_eq!(of("lz4hc,12"), "lz4hc:12");
+        assert_eq!(of("lzma,109"), "lzma:9,extreme");
+        assert_eq!(of("lzma,level=6,dictsize=65536"), "lzma:6,dict=65536");
+        assert_eq!(of("zstd,level=22"), "zstd:22");
+        assert_eq!(of("libdeflate,12:lz4"), "deflate:12");
+        assert!(codec("gzip").is_err());
+    }
+
+    #[test]
+    fn extended_options_come_together() {
+        let args: Vec<OsString> =
+            ["-Eztailpacking", "-Efragments,dedupe", "-Eall-fragments=65536"].map(OsString::from).into();
+        let mut options = Vec::new();
+        extended(&parse(&[ROWS], Style::Getopt, &args).unwrap(), &mut options).unwrap();
+        let options: Vec<String> = options.iter().map(|(name, value)| format!("{name}={value}")).collect();
+        assert_eq!(options, ["dedupe=ranges", "packed-cluster=65536", "fragments=all"]);
+    }
+}
