@@ -1,7 +1,8 @@
 #!/bin/sh
 # A static program of `cargo xtask dist`, as a user has it: unpacked, its checksum and list of crates
 # read, and run; also under the names of other tools, and serving an image that it reads by HTTP.
-# Runs without root. TARGET: the target. RUN: what runs its programs, such as qemu-aarch64-static.
+# `cargo xtask dist --smoke` calls it for each archive. Runs without root. TARGET: the target. RUN:
+# what runs its programs, such as qemu-aarch64-static.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 target=$here/../../target
@@ -13,10 +14,12 @@ rm -rf "$WORK"
 mkdir -p "$WORK"
 cd "$WORK"
 
-archive=$(cd "$DIST" && ls packfs-*-"$TARGET".tar.gz)
-name=${archive%.tar.gz}
-(cd "$DIST" && grep -E " $name\.(tar\.gz|cdx\.json)\$" SHA256SUMS | sha256sum --quiet -c -)
+archive=$(cd "$DIST" && ls packfs-*-"$TARGET".tar.zst)
+name=${archive%.tar.zst}
+(cd "$DIST" && grep -E " $name\.(tar\.zst|tar\.gz|cdx\.json)\$" SHA256SUMS | sha256sum --quiet -c -)
 tar -xf "$DIST/$archive"
+zstd -qdc "$DIST/$archive" > zst.tar
+gzip -dc "$DIST/$name.tar.gz" | cmp - zst.tar
 cmp "$name/sbom.cdx.json" "$DIST/$name.cdx.json"
 python3 - "$name/sbom.cdx.json" "$TARGET" <<'END'
 import json, sys
@@ -25,6 +28,8 @@ assert bill["bomFormat"] == "CycloneDX" and sys.argv[2] in json.dumps(bill["meta
 assert all(part["name"] and part["version"] and part["licenses"] for part in bill["components"])
 print("static:", len(bill["components"]), "crates with licenses")
 END
+grep -q '^zstd-sys .*BSD-3-Clause' "$name/licenses/crates.txt"
+[ -s "$name/licenses/musl.txt" ] && [ -s "$name/licenses/rust-library.html" ]
 bash -n "$name/completions/packfs.bash"
 grep -q '#compdef packfs' "$name/completions/_packfs"
 grep -q 'complete -c packfs' "$name/completions/packfs.fish"

@@ -2,7 +2,10 @@
 
 mod archive;
 mod build;
+mod licenses;
 mod sbom;
+mod sign;
+mod smoke;
 mod source;
 mod tools;
 
@@ -17,17 +20,17 @@ pub use build::fetch_library;
 
 /// Build static programs in archives, with checksums and a bill of materials
 ///
-/// Writes target/dist/packfs-VERSION-TARGET.tar.gz with the program, completions, manual pages, and
-/// licenses, packfs-VERSION-TARGET.cdx.json with all linked crates (CycloneDX), and SHA256SUMS.
-/// Programs are linked statically. Equal sources and tools give equal archives: times are those of
-/// the last commit, or SOURCE_DATE_EPOCH.
+/// Writes target/dist/packfs-VERSION-TARGET.tar.zst and .tar.gz with the program, completions,
+/// manual pages, and licenses, packfs-VERSION-TARGET.cdx.json with all linked crates (CycloneDX),
+/// and SHA256SUMS. Programs are linked statically. Equal sources and tools give equal archives:
+/// times are those of the last commit, or SOURCE_DATE_EPOCH.
 #[derive(clap::Args)]
 pub struct Options {
     /// Rust targets
     #[arg(value_name = "TARGET", default_values_t = TARGETS.map(str::to_owned))]
     targets: Vec<String>,
-    /// Fetch what is missing: the standard library of TARGET by rustup, and cargo-zigbuild with zig
-    /// from PyPI into target/tools/zig
+    /// Fetch what is missing: the standard library of TARGET by rustup, or its source for
+    /// --build-std, and cargo-zigbuild with zig from PyPI into target/tools/zig
     #[arg(long)]
     fetch: bool,
     /// Build the standard library from the component rust-src, for toolchains that have none for
@@ -44,9 +47,33 @@ pub struct Options {
     /// that it depends on, for builds without a network
     #[arg(long, exclusive = true)]
     source: bool,
+    /// Sign the files in target/dist instead: write install.sh with the public key KEY.pub, and
+    /// SHA256SUMS with SHA256SUMS.minisig
+    #[arg(long, value_name = "KEY", conflicts_with_all = ["targets", "fetch", "build_std", "zig", "no_zig"])]
+    sign: Option<PathBuf>,
+    /// With --sign: the first line of FILE is the password of KEY
+    #[arg(long, value_name = "FILE", requires = "sign")]
+    password_file: Option<PathBuf>,
+    /// Try the archives in target/dist instead, by emulators of QEMU for other machines
+    #[arg(long, exclusive = true)]
+    smoke: bool,
 }
 
-const TARGETS: [&str; 2] = ["x86_64-unknown-linux-musl", "aarch64-unknown-linux-musl"];
+const TARGETS: [&str; 5] = [
+    "x86_64-unknown-linux-musl",
+    "aarch64-unknown-linux-musl",
+    "armv7-unknown-linux-musleabihf",
+    "riscv64gc-unknown-linux-musl",
+    "i686-unknown-linux-musl",
+];
+
+/// Forms of an archive; the second one is for machines without zstd.
+const FORMS: [&str; 2] = ["tar.zst", "tar.gz"];
+
+/// Name of an archive for the script `integration/install` and for cargo-binstall.
+fn archive_name(version: &str, target: &str) -> String {
+    format!("packfs-{version}-{target}")
+}
 
 /// Files of the checkout in each archive.
 const FILES: [&str; 5] = ["README.md", "CHANGELOG.md", "SECURITY.md", "LICENSE-APACHE", "LICENSE-MIT"];
@@ -68,24 +95,32 @@ pub fn run(options: Options) -> Result<()> {
     if options.source {
         return source();
     }
+    if options.smoke {
+        return smoke::run(&folder()?);
+    }
+    if let Some(key) = &options.sign {
+        return sign::run(&folder()?, key, options.password_file.as_deref());
+    }
     let Options { targets, fetch, build_std, .. } = options;
     let zig = (options.zig || options.no_zig).then_some(options.zig);
     let (folder, time) = (folder()?, archive::time()?);
     let builder = Builder { build_std, zig, fetch };
     let programs = targets.iter().map(|target| builder.build(target)).collect::<Result<Vec<_>>>()?;
     let speaker = speaker(&targets, &programs)?;
-    let mut table = Table::new(&["archive", "program", "archive size"], 1);
+    let mut table = Table::new(&["archive", "program", FORMS[0], FORMS[1]], 1);
     for (target, program) in targets.iter().zip(&programs) {
         let sbom = sbom::Sbom::read(target)?;
-        let name = format!("packfs-{}-{target}", sbom.version());
+        let name = archive_name(sbom.version(), target);
         let tree = folder.join(&name);
         stage(&tree, program, &speaker)?;
         let bill = folder.join(format!("{name}.cdx.json"));
         write(&bill, sbom.text(target, time).as_bytes())?;
         copy(&bill, &tree.join("sbom.cdx.json"))?;
-        let packed = archive::pack(&folder, &name, time)?;
+        licenses::write(&sbom, &tree.join("licenses"))?;
+        let packed = archive::pack(&folder, &name, &FORMS, time)?;
         workspace::remove_dir(&tree)?;
-        table.row(vec![format!("{name}.tar.gz"), size(program)?, size(&packed)?]);
+        let sizes = packed.iter().map(|path| size(path)).collect::<Result<Vec<_>>>()?;
+        table.row([vec![name, size(program)?], sizes].concat());
     }
     archive::sums(&folder)?;
     print!("{}", table.text());
@@ -149,4 +184,31 @@ fn write(path: &Path, bytes: &[u8]) -> Result<()> {
 
 fn copy(from: &Path, to: &Path) -> Result<()> {
     std::fs::copy(from, to).map(|_| ()).map_err(|error| Failure::io("copy", from, error))
+}
+
+fn read(path: &Path) -> Result<String> {
+    std::fs::read_to_string(path).map_err(|error| Failure::io("read", path, error))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_script_and_binstall_find_archives_by_their_name() {
+        let script = read(&workspace::root().join(sign::SCRIPT)).unwrap();
+        let name = archive_name("$version", "$target");
+        assert!(script.contains(&format!("archive={name}.{}", FORMS[1])), "{name}");
+        for target in TARGETS {
+            assert!(script.contains(&format!(" target={target}")), "{target}");
+        }
+        let package: toml::Table =
+            toml::from_str(&read(&workspace::root().join("crates/cli/Cargo.toml")).unwrap()).unwrap();
+        let binstall = &package["package"]["metadata"]["binstall"];
+        let url = binstall["pkg-url"].as_str().unwrap();
+        let name = archive_name("{ version }", "{ target }");
+        assert!(url.ends_with(&format!("/{name}.{}", FORMS[0])), "{url}");
+        let program = format!("{name}/bin/{{ bin }}");
+        assert_eq!(binstall["bin-dir"].as_str(), Some(&*program));
+    }
 }

@@ -1,6 +1,6 @@
 //! Metadata of the workspace by cargo: crates, dependencies, and licenses.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde_json::Value;
@@ -30,6 +30,7 @@ pub struct Package {
     pub version: String,
     pub license: Option<String>,
     pub is_member: bool,
+    pub folder: PathBuf,
     /// Root files of its libraries and programs, such as `lib.rs` and `main.rs`.
     pub sources: Vec<PathBuf>,
     pub dependencies: Vec<Dependency>,
@@ -105,6 +106,7 @@ fn package(json: &Value, members: &[&str]) -> Option<Package> {
         version: json["version"].as_str()?.to_owned(),
         license: json["license"].as_str().map(str::to_owned),
         is_member: members.contains(&id.as_str()),
+        folder: Path::new(json["manifest_path"].as_str()?).parent()?.into(),
         sources: targets.filter_map(|target| target["src_path"].as_str()).map(PathBuf::from).collect(),
         dependencies: vec![],
         id,
@@ -136,6 +138,7 @@ pub mod tests {
             version: "1.0.0".to_owned(),
             license: Some("MIT/Apache-2.0".to_owned()),
             is_member: name.starts_with("packfs"),
+            folder: PathBuf::new(),
             sources: vec![],
             dependencies: dependencies.iter().map(edge).collect(),
         }
@@ -150,8 +153,8 @@ pub mod tests {
             "workspace_members": ["a 1"],
             "target_directory": "/w/target",
             "packages": [
-                {"id": "a 1", "name": "a", "version": "1", "license": "MIT", "targets": [target, test]},
-                {"id": "b 2", "name": "b", "version": "2", "license": null, "targets": []},
+                {"id": "a 1", "name": "a", "version": "1", "license": "MIT", "manifest_path": "/w/a/Cargo.toml", "targets": [target, test]},
+                {"id": "b 2", "name": "b", "version": "2", "license": null, "manifest_path": "/w/b/Cargo.toml", "targets": []},
             ],
             "resolve": {"nodes": [
                 {"id": "a 1", "deps": [{"pkg": "b 2", "dep_kinds": kinds}]},

@@ -8,6 +8,8 @@ use super::tools;
 use crate::failure::{Failure, Result};
 use crate::{metadata, shell, workspace};
 
+const PROFILE: &str = "dist";
+
 pub struct Builder {
     pub build_std: bool,
     /// Uses `cargo zigbuild`; none if the target and the machine decide.
@@ -22,39 +24,45 @@ impl Builder {
         }
         let zig_path = tools::zig_path();
         let zig = self.zig.unwrap_or(zig_path.is_some() && target.ends_with("-musl"));
-        self.check(target, zig, zig_path.is_some())?;
+        let build_std = self.check(target, zig, zig_path.is_some())?;
         eprintln!("building {target}{}", if zig { " by cargo zigbuild" } else { "" });
         let mut cargo = metadata::cargo();
         cargo.arg(if zig { "zigbuild" } else { "build" });
-        cargo.args(["--release", "--locked", "-p", "packfs-cli", "--bin", "packfs", "--target", target]);
+        cargo.args([
+            "--profile",
+            PROFILE,
+            "--locked",
+            "-p",
+            "packfs-cli",
+            "--bin",
+            "packfs",
+            "--target",
+            target,
+        ]);
         cargo.arg("--target-dir").arg(workspace::target());
-        if self.build_std {
+        if build_std {
             // Stable compilers build their own library only if they are told to act like nightly.
             cargo.args(["-Z", "build-std=std,panic_unwind"]).env("RUSTC_BOOTSTRAP", "1");
         }
         if let Some(path) = zig_path.filter(|_| zig) {
             cargo.env("PATH", path);
         }
-        cargo.env("CARGO_ENCODED_RUSTFLAGS", flags()).env("CARGO_PROFILE_RELEASE_STRIP", "symbols");
+        cargo.env("CARGO_ENCODED_RUSTFLAGS", flags()?);
         shell::run(cargo.current_dir(workspace::root()))?;
-        let program = workspace::target().join(target).join("release/packfs");
+        let program = workspace::target().join(target).join(PROFILE).join("packfs");
         check_static(&program)?;
         Ok(program)
     }
 
-    /// Checks that the machine has what a build needs, and says what is missing.
-    fn check(&self, target: &str, zig: bool, has_zig: bool) -> Result<()> {
-        match has_library(target)? {
-            true => {}
-            false if self.build_std => {}
-            false if self.fetch => tools::fetch_library(target)?,
-            false => {
-                return Err(Failure::new(format!(
-                    "the Rust toolchain has no standard library for {target}\n\
-                     hint: --fetch, `rustup target add {target}`, or install the component rust-src and give \
-                     --build-std"
-                )));
-            }
+    /// Checks the requirements of a build; returns true if the standard library is to be built.
+    fn check(&self, target: &str, zig: bool, has_zig: bool) -> Result<bool> {
+        let build_std = self.build_std || !(has_library(target)? || self.fetch && fetched(target)?);
+        if build_std && !self.build_std && !self.fetch {
+            return Err(Failure::new(format!(
+                "the Rust toolchain has no standard library for {target}\n\
+                 hint: --fetch, `rustup target add {target}`, or install the component rust-src and give \
+                 --build-std"
+            )));
         }
         if zig && !has_zig {
             return Err(Failure::new(
@@ -68,9 +76,16 @@ impl Builder {
                 "{program} is missing, which compiles C for {target}\n\
                  hint: --fetch, install musl-tools, or `pip install cargo-zigbuild`"
             ))),
-            _ => Ok(()),
+            _ => Ok(build_std),
         }
     }
+}
+
+/// Fetches the standard library of a target, or else its source; returns true for the former.
+fn fetched(target: &str) -> Result<bool> {
+    let Err(missing) = tools::fetch_library(target) else { return Ok(true) };
+    eprintln!("{missing}\nbuilding the standard library from its source");
+    tools::fetch_library_source().map(|()| false)
 }
 
 /// Returns true if the toolchain has the standard library of a target.
@@ -86,23 +101,25 @@ pub fn fetch_library(target: &str) -> Result<()> {
     if has_library(target)? { Ok(()) } else { tools::fetch_library(target) }
 }
 
-fn rustc() -> OsString {
+pub fn rustc() -> OsString {
     std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into())
 }
 
 /// Returns flags of rustc: static linking, and paths that do not depend on the machine.
-fn flags() -> OsString {
+fn flags() -> Result<OsString> {
     let home = std::env::var_os("CARGO_HOME").map(PathBuf::from);
     let home = home.or_else(|| std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".cargo")));
+    let library = shell::capture(Command::new(rustc()).args(["--print", "sysroot"]))?;
+    let library = PathBuf::from(library.trim()).join("lib/rustlib/src/rust");
     let mut flags = OsString::from("-Ctarget-feature=+crt-static");
-    for (from, to) in [(Some(workspace::root()), "/packfs"), (home, "/cargo")] {
+    for (from, to) in [(Some(workspace::root()), "/packfs"), (home, "/cargo"), (Some(library), "/rust")] {
         if let Some(from) = from {
             flags.push("\x1f--remap-path-prefix=");
             flags.push(from);
             flags.push(format!("={to}"));
         }
     }
-    flags
+    Ok(flags)
 }
 
 /// Refuses a program that needs a dynamic loader.
@@ -111,19 +128,26 @@ fn check_static(program: &Path) -> Result<()> {
     match loader(&bytes) {
         Some(false) => Ok(()),
         Some(true) => Err(Failure::new(format!("{} is linked dynamically", program.display()))),
-        None => Err(Failure::new(format!("{} is no 64-bit ELF program", program.display()))),
+        None => Err(Failure::new(format!("{} is no ELF program", program.display()))),
     }
 }
 
-/// Returns true if an ELF file of 64 bits, little endian, names a loader; none if it is no such
-/// file.
+/// Returns true if an ELF file, little endian, names a loader; none if it is no such file.
 fn loader(bytes: &[u8]) -> Option<bool> {
     const INTERPRETER: &[u8] = &3_u32.to_le_bytes();
-    let short = |at: usize| Some(usize::from(u16::from_le_bytes(bytes.get(at..at + 2)?.try_into().ok()?)));
-    bytes.starts_with(b"\x7fELF\x02\x01").then_some(())?;
-    let table = usize::try_from(u64::from_le_bytes(bytes.get(32..40)?.try_into().ok()?)).ok()?;
-    let (len, count) = (short(54)?, short(56)?);
-    let segments = bytes.get(table..)?.chunks_exact(len.max(1)).take(count);
+    let number = |at: usize, len: usize| {
+        let mut number = [0; 8];
+        number[..len].copy_from_slice(bytes.get(at..at + len)?);
+        usize::try_from(u64::from_le_bytes(number)).ok()
+    };
+    // Positions in the headers of 32 and of 64 bits.
+    let (table, word, len, count) = match bytes.get(..6)? {
+        b"\x7fELF\x01\x01" => (28, 4, 42, 44),
+        b"\x7fELF\x02\x01" => (32, 8, 54, 56),
+        _ => return None,
+    };
+    let (len, count) = (number(len, 2)?, number(count, 2)?);
+    let segments = bytes.get(number(table, word)?..)?.chunks_exact(len.max(1)).take(count);
     Some(segments.into_iter().any(|segment| segment.starts_with(INTERPRETER)))
 }
 
@@ -135,9 +159,7 @@ mod tests {
     fn elf(types: &[u32]) -> Vec<u8> {
         let mut bytes = vec![0; 64];
         bytes[..6].copy_from_slice(b"\x7fELF\x02\x01");
-        bytes[32] = 64;
-        bytes[54] = 56;
-        bytes[56] = types.len() as u8;
+        (bytes[32], bytes[54], bytes[56]) = (64, 56, types.len() as u8);
         for kind in types {
             bytes.extend(kind.to_le_bytes());
             bytes.extend([0; 52]);
@@ -145,10 +167,23 @@ mod tests {
         bytes
     }
 
+    fn elf32(types: &[u32]) -> Vec<u8> {
+        let mut bytes = vec![0; 52];
+        bytes[..6].copy_from_slice(b"\x7fELF\x01\x01");
+        (bytes[28], bytes[42], bytes[44]) = (52, 32, types.len() as u8);
+        for kind in types {
+            bytes.extend(kind.to_le_bytes());
+            bytes.extend([0; 28]);
+        }
+        bytes
+    }
+
     #[test]
     fn a_loader_is_found_among_the_segments() {
-        assert_eq!(loader(&elf(&[1, 3, 1])), Some(true));
-        assert_eq!(loader(&elf(&[1, 1])), Some(false));
+        for elf in [elf, elf32] {
+            assert_eq!(loader(&elf(&[1, 3, 1])), Some(true));
+            assert_eq!(loader(&elf(&[1, 1])), Some(false));
+        }
         assert_eq!(loader(b"#!/bin/sh"), None);
     }
 

@@ -43,10 +43,13 @@ impl Sbom {
         program.map_or("", |package| &package.version)
     }
 
+    pub fn linked(&self) -> impl Iterator<Item = &Package> {
+        self.linked.iter().map(|index| &self.workspace.packages[*index])
+    }
+
     pub fn text(&self, target: &str, time: u64) -> String {
-        let packages = self.linked.iter().map(|index| &self.workspace.packages[*index]);
         let sorted: BTreeMap<_, _> =
-            packages.map(|package| ((&package.name, &package.version), package)).collect();
+            self.linked().map(|package| ((&package.name, &package.version), package)).collect();
         let others = sorted.values().filter(|package| package.name != PROGRAM);
         let components: Vec<Value> = others.map(|package| self.component(package)).collect();
         let dependencies: Vec<Value> = sorted.values().map(|package| self.dependencies(package)).collect();

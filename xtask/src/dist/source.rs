@@ -38,7 +38,7 @@ pub fn pack(folder: &Path, version: &str, time: u64) -> Result<PathBuf> {
         .open(&config)
         .and_then(|mut file| file.write_all(format!("\n{settings}").as_bytes()));
     appended.map_err(|error| Failure::io("write", &config, error))?;
-    let packed = archive::pack(folder, &name, time)?;
+    let packed = archive::pack(folder, &name, &["tar.gz"], time)?.remove(0);
     let target = folder.join(format!("{name}-vendored.tar.gz"));
     std::fs::rename(&packed, &target).map_err(|error| Failure::io("move", &packed, error))?;
     workspace::remove_dir(&tree)?;

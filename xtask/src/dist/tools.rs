@@ -34,11 +34,27 @@ pub fn fetch_zig() -> Result<()> {
     shell::run_quietly(&mut pip)
 }
 
+/// Returns zig's folder of C libraries.
+pub fn zig_library() -> Option<PathBuf> {
+    let mut zig = Command::new("python3");
+    let env = shell::capture(zig.args(["-m", "ziglang", "env"]).env("PYTHONPATH", folder())).ok()?;
+    let line = env.lines().find_map(|line| line.trim().strip_prefix(".lib_dir = \""))?;
+    Some(PathBuf::from(line.strip_suffix("\",")?))
+}
+
 pub fn fetch_library(target: &str) -> Result<()> {
+    rustup(&["target", "add", target])
+}
+
+pub fn fetch_library_source() -> Result<()> {
+    rustup(&["component", "add", "rust-src"])
+}
+
+fn rustup(arguments: &[&str]) -> Result<()> {
     if shell::find_program("rustup").is_none() {
         return Err(Failure::new("rustup is missing, which fetches standard libraries\nhint: --build-std"));
     }
-    shell::run(Command::new("rustup").args(["target", "add", target]))
+    shell::run_quietly(Command::new("rustup").args(arguments))
 }
 
 fn folder() -> PathBuf {

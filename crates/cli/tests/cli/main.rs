@@ -14,6 +14,7 @@ mod faults;
 mod fixture;
 mod foreign;
 mod hostile;
+mod installing;
 mod interposed;
 #[cfg(feature = "lab")]
 mod lab;

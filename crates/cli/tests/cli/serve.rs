@@ -6,13 +6,13 @@ use std::net::TcpStream;
 use std::process::{Child, Stdio};
 
 /// A server, and the address that it has printed.
-struct Serving {
+pub struct Serving {
     child: Child,
-    address: String,
+    pub address: String,
 }
 
 impl Serving {
-    fn start(fixture: &Fixture, args: &[&str]) -> Serving {
+    pub fn start(fixture: &Fixture, args: &[&str]) -> Serving {
         let mut command = fixture.command([&["serve", "--listen", "127.0.0.1:0"], args].concat());
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let mut line = String::new();
@@ -30,7 +30,7 @@ impl Serving {
     }
 
     /// Stops it as Ctrl-C does; returns its exit code and what it has printed to standard error.
-    fn stop(mut self) -> (Option<i32>, String) {
+    pub fn stop(mut self) -> (Option<i32>, String) {
         let pid = rustix::process::Pid::from_child(&self.child);
         rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
         let code = self.child.wait().unwrap().code();
