@@ -55,6 +55,7 @@ const ALLOWED: &[i64] = &[
     libc::SYS_symlinkat,
     libc::SYS_linkat,
     libc::SYS_unlinkat,
+    #[cfg(not(target_arch = "riscv64"))]
     libc::SYS_renameat,
     libc::SYS_renameat2,
     libc::SYS_ftruncate,
@@ -191,9 +192,8 @@ const IOCTLS: &[u64] = &[
 
 /// Returns the reason if the kernel cannot restrict calls.
 pub(crate) fn restrict(sandbox: &Sandbox) -> Result<Option<String>> {
-    let Ok(arch) = TargetArch::try_from(std::env::consts::ARCH) else {
-        return Ok(Some("packfs has no list of calls for this machine".into()));
-    };
+    let arch = TargetArch::try_from(std::env::consts::ARCH);
+    let arch = arch.map_err(|error| Error::failed(format!("cannot restrict system calls: {error}")))?;
     let more = [(sandbox.system_v, SYSTEM_V), (sandbox.serves, SERVING)];
     let more: Vec<i64> =
         more.iter().filter(|(is_on, _)| *is_on).flat_map(|(_, calls)| *calls).copied().collect();

@@ -7,6 +7,11 @@
 //! Landlock does not affect others.
 #![forbid(unsafe_code)]
 
+// Machines that seccompiler compiles lists of calls for.
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64", target_arch = "riscv64"))]
+mod calls;
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64", target_arch = "riscv64")))]
+#[path = "no_calls.rs"]
 mod calls;
 mod files;
 
