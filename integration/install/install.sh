@@ -43,7 +43,7 @@ fetch() {
 verify() {
     [ "$key" ] || fail "this copy of the script has no public key" "--key KEY"
     if has minisign; then
-        minisign -V -q -P "$key" -m SHA256SUMS
+        minisign -V -q -P "$key" -m SHA256SUMS > /dev/null 2>&1
     elif has openssl && openssl version | grep -q '^OpenSSL [3-9]'; then
         verify_by_openssl
     else
