@@ -38,6 +38,7 @@ mod opened;
 mod order;
 mod qcow2;
 mod ranges;
+mod releases;
 #[cfg(feature = "remote")]
 mod remote;
 mod romfs;
