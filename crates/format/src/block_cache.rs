@@ -1,5 +1,6 @@
 //! A bounded cache of verified metadata: blocks, tree nodes, inodes.
 
+use crate::units::*;
 use packfs_core::Result;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -33,7 +34,7 @@ impl<T> BlockCache<T> {
     pub fn new(bytes_max: usize) -> Self {
         let set = || Mutex::new(Set { entries: Vec::new(), bytes: 0 });
         let sets: Vec<_> = (0..SET_COUNT).map(|_| set()).collect();
-        let set_bytes_max = bytes_max.checked_div(sets.len()).unwrap_or(0);
+        let set_bytes_max = bytes_max.quotient(sets.len());
         BlockCache { sets, large: set(), set_bytes_max, bytes_max }
     }
 
@@ -104,7 +105,7 @@ impl<T> Set<T> {
 
     fn put(&mut self, kept: Kept<T>, bytes_max: usize) {
         self.forget(kept.key);
-        self.bytes = self.bytes.saturating_add(kept.bytes);
+        self.bytes = self.bytes.plus(kept.bytes);
         self.entries.push(kept);
         while self.bytes > bytes_max && self.entries.len() > 1 {
             self.remove(0);
@@ -113,7 +114,7 @@ impl<T> Set<T> {
 
     fn remove(&mut self, index: usize) {
         let removed = self.entries.remove(index);
-        self.bytes = self.bytes.saturating_sub(removed.bytes);
+        self.bytes = self.bytes.minus(removed.bytes);
     }
 }
 

@@ -1,6 +1,6 @@
 //! Data in blocks: files are cut by input length (SquashFS, cramfs, zisofs, cloop).
 
-use crate::{DataKind, FilePlace, Placed};
+use crate::{DataKind, FilePlace, Placed, units::*};
 use packfs_codec::CodecSettings;
 use packfs_core::range_at;
 use std::ops::Range;
@@ -92,7 +92,7 @@ pub struct Lead {
 impl Lead {
     /// Length before `block_count` blocks, in bytes.
     pub fn len(self, block_count: u64) -> u64 {
-        u64::from(self.per_block_len).saturating_mul(block_count).saturating_add(self.fixed_len.into())
+        u64::from(self.per_block_len).times(block_count).plus(self.fixed_len.into())
     }
 
     /// True if no space is reserved before `block_count` blocks.
@@ -184,7 +184,7 @@ impl Placed<Blocks> {
     /// Returns the bytes of holes in a file of `len` bytes, given the length of blocks.
     pub fn hole_len(&self, place: &FilePlace<Blocks>, block_len: u64, len: u64) -> u64 {
         let holes = self.blocks_of(place).iter().zip(0_u64..).filter(|(block, _)| block.stored_len == 0);
-        let hole_len = |index: u64| len.saturating_sub(index.saturating_mul(block_len)).min(block_len);
-        holes.fold(0, |sum, (_, index)| sum.saturating_add(hole_len(index)))
+        let hole_len = |index: u64| len.minus(index.times(block_len)).min(block_len);
+        holes.fold(0, |sum, (_, index)| sum.plus(hole_len(index)))
     }
 }

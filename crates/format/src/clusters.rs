@@ -1,7 +1,7 @@
 //! Data in clusters: files are cut by output length, each cluster filled with as much input as fits
 //! (EROFS).
 
-use crate::{DataKind, FilePlace, Placed};
+use crate::{DataKind, FilePlace, Placed, units::*};
 use packfs_codec::CodecSettings;
 use packfs_core::{Error, Result};
 use std::fmt::Debug;
@@ -276,6 +276,6 @@ impl Placed<Clusters> {
     /// Returns the bytes of holes in a file.
     pub fn hole_len(&self, place: &FilePlace<Clusters>) -> u64 {
         let holes = self.clusters_of(place).iter().filter(|row| row.form == ClusterForm::Hole);
-        holes.fold(0, |sum, row| sum.saturating_add(row.len))
+        holes.fold(0, |sum, row| sum.plus(row.len))
     }
 }

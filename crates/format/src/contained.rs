@@ -3,7 +3,7 @@
 //! Containers store neither owners nor times; the metadata here is common to all of them, so that
 //! packing and reading a container agree.
 
-use crate::{DirCursor, DirEntry, InnerImage, Inode, InodeId, InodeKind};
+use crate::{DirCursor, DirEntry, InnerImage, Inode, InodeId, InodeKind, units::*};
 use packfs_core::{Error, FileType, Meta, Name, Owner, Result, Timestamp};
 use std::collections::HashMap;
 use std::ops::ControlFlow;
@@ -54,12 +54,12 @@ impl ContainedFiles {
 
     /// Number of inodes, including the root.
     pub fn inode_count(&self) -> u64 {
-        (self.files.len() as u64).saturating_add(1)
+        (self.files.len() as u64).plus(1)
     }
 
     /// Inode of the file with this index, in the order of addition.
     pub fn id_of(index: usize) -> InodeId {
-        InodeId((index as u64).saturating_add(1))
+        InodeId((index as u64).plus(1))
     }
 
     /// See [`crate::Inside::inner_images`]: all files.
@@ -92,7 +92,7 @@ impl ContainedFiles {
             kind,
             meta,
             links,
-            number: id.0.saturating_add(1),
+            number: id.0.plus(1),
             doubt: None,
             has_xattrs: false,
             sectors: kind.sectors_filled(),

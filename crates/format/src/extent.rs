@@ -1,5 +1,6 @@
 //! Runs of bytes of files, and their sources.
 
+use crate::units::*;
 use packfs_codec::{Algorithm, BlockRef};
 use packfs_core::{len_of, range_at, u32_of};
 use std::ops::Range;
@@ -24,12 +25,12 @@ impl Extent {
     /// Returns the part of it within `range` of the file, if it is not empty.
     pub(crate) fn within(self, range: &Range<u64>) -> Option<Extent> {
         let part = self.offset.max(range.start)..self.range().end.min(range.end);
-        let cut = part.start.saturating_sub(self.offset);
+        let cut = part.start.minus(self.offset);
         let from = match self.from {
             ExtentFrom::Hole => ExtentFrom::Hole,
-            ExtentFrom::Stored(at) => ExtentFrom::Stored(at.saturating_add(cut)),
+            ExtentFrom::Stored(at) => ExtentFrom::Stored(end_of(at, cut)),
             ExtentFrom::Block { block, start } => {
-                ExtentFrom::Block { block, start: start.saturating_add(u32_of(cut)) }
+                ExtentFrom::Block { block, start: end_of(start, u32_of(cut)) }
             }
         };
         (!part.is_empty()).then(|| Extent { offset: part.start, len: len_of(&part), from })

@@ -1,6 +1,6 @@
 //! Extents of a file for a requested range: cut to the range, joined if adjacent, gaps filled.
 
-use crate::{Extent, ExtentFrom};
+use crate::{Extent, ExtentFrom, units::*};
 use packfs_core::{Result, len_of};
 use std::ops::{ControlFlow, Range};
 
@@ -30,14 +30,14 @@ impl<'a> Extents<'a> {
         if self.is_over {
             return ControlFlow::Break(());
         }
-        self.at = self.at.max(extent.offset.saturating_add(extent.len));
+        self.at = self.at.max(extent.range().end);
         let Some(extent) = extent.within(&self.range) else {
             return ControlFlow::Continue(());
         };
         if let Some(pending) = &mut self.pending
             && goes_on(pending, &extent)
         {
-            pending.len = pending.len.saturating_add(extent.len);
+            pending.len = pending.len.plus(extent.len);
             return ControlFlow::Continue(());
         }
         let flow = match self.pending.replace(extent) {

@@ -1,6 +1,6 @@
 //! Common parts of reading the hierarchy of volumes into a tree.
 
-use crate::{DirCursor, DirEntry, Inode, InodeId, InodeKind, NameOrder, Volume};
+use crate::{DirCursor, DirEntry, Inode, InodeId, InodeKind, NameOrder, Volume, units::*};
 use packfs_core::{ContentId, Error, FileType, Meter, Name, NodeKind, Result, escaped};
 use std::collections::HashSet;
 use std::ops::ControlFlow;
@@ -131,7 +131,7 @@ impl DirNames {
     /// Adds a directory; returns its number.
     pub fn add(&mut self, parent: usize, name: &[u8]) -> usize {
         self.0.push((parent, name.into()));
-        self.0.len().saturating_sub(1)
+        self.0.len().minus(1)
     }
 
     /// Returns the path of `name` in a directory, quoted; of the directory itself if the name is

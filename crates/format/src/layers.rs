@@ -3,6 +3,7 @@
 use crate::{
     Caching, Check, DirCursor, DirEntry, Directories, Extent, ExtentFrom, FactValue, Facts, Finding,
     FormatInfo, Health, Inode, InodeId, InodeKind, Space, SpaceOwner, Storage, StoredExtent, Volume,
+    units::*,
 };
 use packfs_core::overlay::{Candidate, Effect, seen, without_marks};
 use packfs_core::{Error, FileType, Image, JoinedImage, Limit, Limits, Result, Xattrs};
@@ -90,7 +91,7 @@ impl Layered {
     }
 
     fn top(&self) -> Result<&Layer> {
-        self.layer(self.layers.len().saturating_sub(1))
+        self.layer(left(self.layers.len(), 1))
     }
 
     /// Returns the inode of an inode of a layer.
@@ -131,7 +132,7 @@ impl Layered {
             return Ok(places);
         }
         let count = seen(places.iter().rev().map(|place| self.effect(*place)))?;
-        let kept = places.get(places.len().saturating_sub(count)..).unwrap_or(&places);
+        let kept = places.get(places.len().minus(count)..).unwrap_or(&places);
         let kept: Arc<[Place]> = kept.into();
         locked(&self.dirs).insert(id, Dirs { places: Arc::clone(&kept), are_visible: true });
         Ok(kept)
@@ -165,7 +166,7 @@ impl Layered {
         for &(index, own) in places {
             let layer = self.layer(index)?;
             let mut visit = |entry: DirEntry, _| {
-                count = count.saturating_add(1);
+                count = count.plus(1);
                 let found = names.entry(entry.name).or_insert((entry.file_type, Vec::new()));
                 found.0 = entry.file_type;
                 found.1.push((index, entry.id));
@@ -221,7 +222,7 @@ impl Layered {
     }
 
     fn sum(&self, count: impl Fn(&dyn Volume) -> u64) -> u64 {
-        self.layers.iter().map(|layer| count(&*layer.volume)).fold(0, u64::saturating_add)
+        self.layers.iter().map(|layer| count(&*layer.volume)).fold(0, end_of)
     }
 }
 
@@ -275,8 +276,8 @@ impl Volume for Layered {
         layer.named(layer.volume.extents(own, range, &mut |mut extent| {
             match &mut extent.from {
                 ExtentFrom::Hole => {}
-                ExtentFrom::Stored(at) => *at = at.saturating_add(layer.start),
-                ExtentFrom::Block { block, .. } => block.offset = block.offset.saturating_add(layer.start),
+                ExtentFrom::Stored(at) => *at = end_of(*at, layer.start),
+                ExtentFrom::Block { block, .. } => block.offset = end_of(block.offset, layer.start),
             }
             visit(extent)
         }))
@@ -379,12 +380,12 @@ impl Space for Layered {
     fn space(&self) -> Result<Vec<SpaceOwner>> {
         let mut all: Vec<SpaceOwner> = Vec::new();
         for layer in &self.layers {
-            let end = all.last().map_or(0, |it| it.offset.saturating_add(it.len));
+            let end = all.last().map_or(0, |it| end_of(it.offset, it.len));
             if let Some(len) = layer.start.checked_sub(end).filter(|&len| len > 0) {
                 all.push(SpaceOwner { owner: "between layers", offset: end, len });
             }
             all.extend(layer.named(layer.volume.space())?.into_iter().map(|it| {
-                let offset = it.offset.saturating_add(layer.start);
+                let offset = end_of(it.offset, layer.start);
                 SpaceOwner { offset, ..it }
             }));
         }
@@ -424,7 +425,7 @@ impl Storage for Layered {
     ) -> Result<()> {
         let (layer, own) = self.place(id)?;
         layer.named(layer.volume.stored_extents(own, len, &mut |extent| {
-            let place = extent.place.map(|at| at.saturating_add(layer.start));
+            let place = extent.place.map(|at| end_of(at, layer.start));
             visit(StoredExtent { place, ..extent })
         }))
     }

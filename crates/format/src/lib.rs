@@ -39,6 +39,7 @@ mod pack_format;
 mod plan;
 mod space;
 mod stored;
+pub mod units;
 mod volume;
 #[cfg(feature = "watch")]
 pub mod watch;

@@ -1,6 +1,6 @@
 //! Names of large directories by hash, for formats whose listings are not sorted.
 
-use crate::{BlockCache, InodeId};
+use crate::{BlockCache, InodeId, units::*};
 use packfs_core::Result;
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
@@ -64,7 +64,7 @@ impl NameIndex {
                     names.entry(self.hash(own)).or_insert(id);
                 }
             })?;
-            let bytes = names.as_ref().map_or(0, |names| names.len().saturating_mul(ENTRY_LEN));
+            let bytes = names.as_ref().map_or(0, |names| names.len().times(ENTRY_LEN));
             Ok((names, bytes))
         })?;
         match (&*index, list) {

@@ -59,8 +59,8 @@ impl<T: OnDisk, const N: usize> Elements<T, N> {
         let (mut index, mut at) = (0, 0_usize);
         while index < N {
             all[index].at = at;
-            at = at.saturating_add(size_of::<T>());
-            index = index.saturating_add(1);
+            at += size_of::<T>();
+            index += 1;
         }
         all
     };

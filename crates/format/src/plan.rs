@@ -5,6 +5,7 @@
 //! around it ([`Section`]s, pure). Data is in [`crate::Blocks`] or in [`crate::Clusters`], each
 //! with separate types.
 
+use crate::units::*;
 use packfs_core::{Loss, NodeId};
 use std::fmt::Debug;
 use std::ops::Range;
@@ -83,7 +84,7 @@ impl<K: DataKind> FilePlace<K> {
     /// Returns the indexes of its blocks or clusters.
     pub(crate) fn rows(&self) -> Range<usize> {
         let first = self.first as usize;
-        first..first.saturating_add(self.count as usize)
+        first..first.plus(self.count as usize)
     }
 }
 

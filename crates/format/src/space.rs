@@ -1,6 +1,6 @@
 //! Ranges of an image and their owners.
 
-use crate::SpaceOwner;
+use crate::{SpaceOwner, units::*};
 use packfs_core::len_of;
 use std::ops::Range;
 
@@ -44,7 +44,7 @@ impl Claims {
         while self.claims.len() >= self.max {
             self.join();
             if self.claims.len() > self.max / 2 {
-                self.gap = self.gap.saturating_mul(2).max(GAP_MIN);
+                self.gap = self.gap.times(2).max(GAP_MIN);
             }
         }
     }
@@ -53,7 +53,7 @@ impl Claims {
         self.claims.sort_by_key(|(range, _)| range.start);
         let gap = self.gap;
         self.claims.dedup_by(|(range, owner), (last, own)| {
-            let is_near = range.start <= last.end.saturating_add(gap);
+            let is_near = range.start <= end_of(last.end, gap);
             let is_joined = is_near && (owner == own || len_of(range) <= gap || last.end >= range.end);
             if is_joined {
                 last.end = last.end.max(range.end);
@@ -82,7 +82,7 @@ pub fn space_owners(
             return;
         }
         match owners.last_mut() {
-            Some(last) if last.owner == owner => last.len = last.len.saturating_add(len_of(&range)),
+            Some(last) if last.owner == owner => last.len = last.len.plus(len_of(&range)),
             _ => owners.push(SpaceOwner { owner, offset: range.start, len: len_of(&range) }),
         }
     };

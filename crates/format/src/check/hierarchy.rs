@@ -2,6 +2,7 @@
 
 use super::Report;
 use super::entry_path::{DirNames, EntryPath};
+use crate::units::*;
 use packfs_core::escaped;
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -59,7 +60,7 @@ impl<K: Copy + Eq + Hash, D: Copy> Hierarchy<K, D> {
     /// inode is new.
     pub fn meet_again(&mut self, id: K, dir: usize, name: &[u8], report: &mut Report<'_>) -> Option<bool> {
         let met = self.met.get_mut(&id)?;
-        met.names = met.names.saturating_add(1);
+        met.names = met.names.plus(1);
         let (is_dir, too_many) = (met.is_dir, met.nlink == 1 && met.names == 2);
         if is_dir {
             report.error(self.entry_path(dir, name), "a second name of a directory");

@@ -1,6 +1,7 @@
 //! Partly overlapping data.
 
 use super::{Report, Tally};
+use crate::units::*;
 use std::ops::Range;
 
 /// Limit of ranges: 256 MiB of them. Size words that claim the same few bytes repeatedly compress
@@ -36,7 +37,7 @@ impl DataPlaces {
         if self.places.len() >= self.room {
             self.keep_each_once();
             // So each range is sorted twice on average, however many there are.
-            self.room = self.places.len().saturating_mul(2).max(PLACES_FIRST);
+            self.room = self.places.len().times(2).max(PLACES_FIRST);
             if self.places.len() > self.max {
                 (self.places, self.room) = (Vec::new(), 0);
             }

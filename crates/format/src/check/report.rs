@@ -1,6 +1,6 @@
 //! Report of a check's findings, up to a limit.
 
-use crate::{Finding, Severity};
+use crate::{Finding, Severity, units::*};
 use packfs_core::{Error, ErrorKind, Result};
 use std::fmt::Display;
 
@@ -27,7 +27,7 @@ impl<'a> Report<'a> {
     }
 
     fn push(&mut self, severity: Severity, place: impl Display, fault: impl Display) {
-        self.count = self.count.saturating_add(1);
+        self.count = self.count.plus(1);
         match self.count {
             ..FINDINGS_MAX => {
                 (self.found)(Finding { severity, place: place.to_string(), fault: fault.to_string() });

@@ -1,7 +1,7 @@
 //! Checks of unused space.
 
 use super::Report;
-use crate::SpaceOwner;
+use crate::{SpaceOwner, units::*};
 use packfs_core::{Image, Result, len_of, parts_of, range_at, usize_of};
 use std::ops::Range;
 
@@ -13,7 +13,7 @@ const PART_LEN: u64 = 1 << 16;
 pub fn check_unused<'a>(owners: impl IntoIterator<Item = &'a SpaceOwner>, report: &mut Report<'_>) {
     let (mut count, mut len) = (0_u64, 0_u64);
     for unused in owners.into_iter().filter(|owner| owner.owner == "unused") {
-        (count, len) = (count.saturating_add(1), len.saturating_add(unused.len));
+        (count, len) = (count.plus(1), len.plus(unused.len));
     }
     if count > 0 {
         report.note("image", format_args!("{len} bytes in {count} places that nothing refers to"));

@@ -1,6 +1,7 @@
 //! Findings of one kind, reported together.
 
 use super::Report;
+use crate::units::*;
 
 /// Counts findings, and reports them in one line with an example.
 #[derive(Clone, Debug, Default)]
@@ -15,7 +16,7 @@ impl Tally {
         if self.count == 0 {
             self.example = example();
         }
-        self.count = self.count.saturating_add(1);
+        self.count = self.count.plus(1);
     }
 
     /// Adds the line to the report as a note, if anything was counted.
