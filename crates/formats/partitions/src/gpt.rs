@@ -8,7 +8,7 @@ use crate::disk::*;
 use crate::mbr;
 use crate::table::{Kind, Partition, Table, TableKind};
 use packfs_core::{Image, Result, range_at, usize_of};
-use packfs_format::{read_structure, structure};
+use packfs_format::{read_structure, structure, units::*};
 use std::mem::{offset_of, size_of};
 use std::ops::Range;
 
@@ -30,11 +30,11 @@ pub(crate) struct Copy {
 
 impl Copy {
     fn entries_at(&self) -> u64 {
-        self.header.entries_lba.get().saturating_mul(self.sector_len)
+        nth_at(0, self.header.entries_lba.get(), self.sector_len)
     }
 
     fn at(&self) -> u64 {
-        self.header.my_lba.get().saturating_mul(self.sector_len)
+        nth_at(0, self.header.my_lba.get(), self.sector_len)
     }
 }
 
@@ -118,7 +118,7 @@ fn header_at(image: &dyn Image, at: u64) -> Result<Option<GptHeader>> {
 
 /// Reads the header in a sector and its rows, or returns their fault.
 pub(crate) fn copy(image: &dyn Image, lba: u64, sector_len: u64) -> Result<Result<Copy, Corruption>> {
-    let at = lba.saturating_mul(sector_len);
+    let at = nth_at(0, lba, sector_len);
     let Some(header) = header_at(image, at)? else { return Ok(Err(Corruption::GptSignature { at })) };
     let header_len = header.header_size.get();
     if u64::from(header_len) > sector_len || (header_len as usize) < HEADER_LEN {
@@ -154,7 +154,7 @@ fn entries(
     if count > ENTRIES_MAX {
         return Ok(Err(Corruption::EntryCount { at, found: count }));
     }
-    let len = u64::from(size).saturating_mul(count.into());
+    let len = u64::from(size).times(count.into());
     let found = header.entries_lba.get();
     let start = found.checked_mul(sector_len);
     let start = start.filter(|start| start.checked_add(len).is_some_and(|end| end <= image.len()));
@@ -193,8 +193,8 @@ fn table(copy: &Copy, is_backup: bool, mut faults: Vec<Corruption>) -> Table {
     if !is_backup {
         // The second copy has its rows before its header.
         let rows_len = (copy.entries.len() as u64).next_multiple_of(copy.sector_len);
-        let alternate = alternate_lba.saturating_mul(copy.sector_len);
-        structures.push((alternate.saturating_sub(rows_len)..alternate, "GPT entries"));
+        let alternate = nth_at(0, alternate_lba, copy.sector_len);
+        structures.push((left(alternate, rows_len)..alternate, "GPT entries"));
         structures.push((range_at(alternate, copy.sector_len), "GPT header"));
     }
     let kind = TableKind::Gpt { disk_guid: header.disk_guid, alternate_lba, is_backup };

@@ -6,7 +6,7 @@ use crate::corruption::Corruption;
 use crate::disk::*;
 use crate::table::{Kind, Partition, Table, TableKind};
 use packfs_core::{Image, Result, range_at};
-use packfs_format::read_structure;
+use packfs_format::{read_structure, units::*};
 use std::collections::HashSet;
 use std::mem::size_of;
 
@@ -94,7 +94,7 @@ pub(crate) fn read(image: &dyn Image, sure: bool) -> Result<Option<Table>> {
 }
 
 fn at_sector(lba: u64) -> u64 {
-    lba.saturating_mul(SECTOR_LEN)
+    lba.times(SECTOR_LEN)
 }
 
 /// Returns the fault of a row that is neither empty nor a partition of a known type. Linux accepts
@@ -116,7 +116,7 @@ fn odd(number: u32, entry: &MbrEntry) -> Option<Corruption> {
 fn partition(number: u32, base: u64, entry: &MbrEntry) -> Option<Partition> {
     let partition = Partition {
         number,
-        start: at_sector(base.saturating_add(entry.first.get().into())),
+        start: at_sector(base.plus(entry.first.get().into())),
         len: u64::from(entry.count.get()) * SECTOR_LEN,
         kind: Kind::Mbr(entry.kind),
         label: String::new(),
@@ -134,7 +134,7 @@ fn chain(
     table: &mut Table,
 ) -> Result<Result<(), Corruption>> {
     let base = u64::from(extended.first.get());
-    let end = base.saturating_add(extended.count.get().into());
+    let end = base.plus(extended.count.get().into());
     let mut link = base;
     loop {
         let at = at_sector(link);
@@ -154,12 +154,12 @@ fn chain(
         let rows = || record.entries.iter().take(2);
         for entry in rows().filter(|entry| !is_extended(entry)) {
             let last = table.partitions.iter().map(|it| it.number).max().unwrap_or(0);
-            let number = last.max(4).saturating_add(1);
+            let number = last.max(4).plus(1);
             table.faults.extend(odd(number, entry));
             table.partitions.extend(partition(number, link, entry));
         }
         match rows().find(|entry| is_used(entry) && is_extended(entry)) {
-            Some(next) => link = base.saturating_add(next.first.get().into()),
+            Some(next) => link = base.plus(next.first.get().into()),
             None => return Ok(Ok(())),
         }
     }

@@ -1,6 +1,7 @@
 //! Partition tables of either kind.
 
 use crate::corruption::Corruption;
+use packfs_format::units::*;
 use std::ops::Range;
 
 /// A partition as stored; it need not be within the disk until it is read.
@@ -23,7 +24,7 @@ impl Partition {
 
     /// End on the disk; `u64::MAX` on overflow.
     pub(crate) fn end(&self) -> u64 {
-        self.start.saturating_add(self.len)
+        end_of(self.start, self.len)
     }
 }
 

@@ -4,7 +4,7 @@ use crate::corruption::Corruption;
 use crate::table::Table;
 use packfs_core::{Error, Image, Result, len_of};
 use packfs_format::{
-    ContainedFiles, Container, Extent, ExtentFrom, Facts, Finding, PartitionTable, SpaceOwner,
+    ContainedFiles, Container, Extent, ExtentFrom, Facts, Finding, PartitionTable, SpaceOwner, units::*,
 };
 use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
@@ -45,11 +45,11 @@ impl Container for PartitionsVolume {
         let partition = self.table.partitions.get(index);
         let partition = partition.ok_or_else(|| Error::failed(format!("no partition {index}")))?;
         let limit = self.image.len();
-        if partition.start.saturating_add(range.end) > limit {
+        if end_of(partition.start, range.end) > limit {
             let number = partition.number;
             return Err(Corruption::Beyond { number, end: partition.end(), limit }.into());
         }
-        let from = ExtentFrom::Stored(partition.start.saturating_add(range.start));
+        let from = ExtentFrom::Stored(partition.start.plus(range.start));
         let _ = visit(Extent { offset: range.start, len: len_of(&range), from });
         Ok(())
     }
