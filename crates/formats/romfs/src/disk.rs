@@ -2,7 +2,7 @@
 
 use crate::corruption::Corruption;
 use packfs_core::{DeviceNumber, FileType, Image, Result, usize_of};
-use packfs_format::{OnDisk, disk, structure};
+use packfs_format::{OnDisk, disk, structure, units::*};
 use std::ops::Range;
 use zerocopy::big_endian::U32;
 use zerocopy::{FromBytes, Immutable, KnownLayout, Unaligned};
@@ -89,12 +89,12 @@ pub(crate) struct Header {
 
 impl Header {
     pub(crate) fn data(&self) -> Range<u64> {
-        self.data_at..self.data_at.saturating_add(self.len)
+        self.data_at..self.data_at.plus(self.len)
     }
 
     /// Reads the header at `at` of an image of `image_len` bytes.
     pub(crate) fn read(image: &dyn Image, image_len: u64, at: u64) -> Result<Header> {
-        if !at.is_multiple_of(HEADER_LEN) || at < HEADER_LEN || at.saturating_add(HEADER_LEN) > image_len {
+        if !at.is_multiple_of(HEADER_LEN) || at < HEADER_LEN || end_of(at, HEADER_LEN) > image_len {
             return Err(Corruption::HeaderPlace { at, end: image_len }.into());
         }
         let (raw, head_sum, text) = read_head_and_text::<RomfsInode>(image, at, image_len)?;
@@ -110,7 +110,7 @@ impl Header {
             _ => Kind::Other(FileType::Fifo),
         };
         let (name, data_at) = name_in(&text, at, image_len)?;
-        let padded = usize_of(data_at.saturating_sub(at).saturating_sub(HEADER_LEN));
+        let padded = usize_of(data_at.minus(at).minus(HEADER_LEN));
         let sum = head_sum.wrapping_add(sum(text.get(..padded).unwrap_or(&text)));
         let header = Header {
             at,
@@ -124,7 +124,7 @@ impl Header {
             sum,
         };
         let has_data = matches!(kind, Kind::Other(FileType::File | FileType::Symlink));
-        if has_data && data_at.saturating_add(header.len) > image_len {
+        if has_data && data_at.plus(header.len) > image_len {
             return Err(Corruption::DataRange { at, start: data_at, len: header.len, end: image_len }.into());
         }
         Ok(header)
@@ -154,7 +154,7 @@ fn read_head_and_text<T: OnDisk + FromBytes + KnownLayout + Immutable + Unaligne
     at: u64,
     end: u64,
 ) -> Result<(T, u32, Vec<u8>)> {
-    let len = end.saturating_sub(at).min(HEADER_AND_NAME_LEN_MAX);
+    let len = left(end, at).min(HEADER_AND_NAME_LEN_MAX);
     let mut bytes = vec![0; usize_of(len)];
     image.read_exact_at(at, &mut bytes)?;
     let text = bytes.split_off(bytes.len().min(usize_of(HEADER_LEN)));
@@ -164,10 +164,10 @@ fn read_head_and_text<T: OnDisk + FromBytes + KnownLayout + Immutable + Unaligne
 
 /// Returns the name at the start of `text`, up to a NUL byte, and the offset after its padding.
 fn name_in(text: &[u8], at: u64, image_len: u64) -> Result<(Vec<u8>, u64)> {
-    let start = at.saturating_add(HEADER_LEN);
-    let bytes = text.iter().take(NAME_LEN_MAX.saturating_add(1));
+    let start = at.plus(HEADER_LEN);
+    let bytes = text.iter().take(NAME_LEN_MAX.plus(1));
     let name: Vec<u8> = bytes.copied().take_while(|&byte| byte != 0).collect();
-    let end = start.saturating_add(name.len() as u64).saturating_add(1);
+    let end = start.plus(name.len() as u64).plus(1);
     if name.len() > NAME_LEN_MAX || end > image_len {
         return Err(Corruption::NameEnd { at, max: NAME_LEN_MAX }.into());
     }

@@ -5,7 +5,7 @@ use crate::disk::{HEADER_LEN, Header, Kind, SuperBlock};
 use packfs_core::{Error, FileType, Image, Meta, Result, escaped, usize_of};
 use packfs_format::{
     Extent, ExtentFrom, FactValue, Facts, FormatInfo, Health, Inode, InodeId, InodeKind, Space, SpaceOwner,
-    Volume, space_owners,
+    Volume, space_owners, units::*,
 };
 use std::collections::HashSet;
 use std::ops::{ControlFlow, Range};
@@ -126,8 +126,8 @@ impl Volume for RomfsVolume {
         }
         let range = range.start..range.end.min(header.len);
         if !range.is_empty() {
-            let from = ExtentFrom::Stored(header.data_at.saturating_add(range.start));
-            let len = range.end.saturating_sub(range.start);
+            let from = ExtentFrom::Stored(header.data_at.plus(range.start));
+            let len = range.end.minus(range.start);
             let _ = visit(Extent { offset: range.start, len, from });
         }
         Ok(())
