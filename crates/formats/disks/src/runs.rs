@@ -3,6 +3,7 @@
 //! Owns their number: adjacent blocks are one run, so that a valid image has few; for overlapping
 //! ones, at most [`RUNS_MAX`] are kept.
 
+use packfs_format::units::*;
 use std::ops::Range;
 
 /// Number of runs at which adjacent ones are joined for the first time.
@@ -37,7 +38,7 @@ impl Runs {
         }
         if self.runs.len() >= self.room {
             self.join();
-            self.room = self.runs.len().saturating_mul(2).max(RUNS_FIRST);
+            self.room = self.runs.len().times(2).max(RUNS_FIRST);
             // Overlaps are joined, too, so their number would not be bounded.
             self.is_too_many = self.runs.len() > RUNS_MAX || self.shared.is_some();
         }

@@ -4,7 +4,7 @@
 
 use crate::volume::{Place, Visit};
 use packfs_core::{Image, Result, blocks_of, range_at, u32_of, usize_of};
-use packfs_format::BlockCache;
+use packfs_format::{BlockCache, units::*};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -27,16 +27,16 @@ impl Table {
     /// Errors: `Io`.
     pub(crate) fn entry<const N: usize>(&self, at: u64) -> Result<[u8; N]> {
         let within = at % PART_LEN;
-        let start = at.saturating_sub(within);
+        let start = at.minus(within);
         let part = self.parts.get_or(start, || {
-            let len = self.image.len().saturating_sub(start).min(PART_LEN);
+            let len = left(self.image.len(), start).min(PART_LEN);
             let mut bytes = vec![0; usize_of(len)];
             self.image.read_exact_at(start, &mut bytes)?;
             Ok((bytes, usize_of(PART_LEN)))
         })?;
         let mut entry = [0; N];
         let within = usize_of(within);
-        match part.get(within..within.saturating_add(N)) {
+        match part.get(within..within.plus(N)) {
             Some(bytes) => entry.copy_from_slice(bytes),
             // An unaligned entry, or one after the end.
             None => drop(self.image.read_at(at, &mut entry)?),
@@ -56,12 +56,12 @@ pub(crate) fn each_block(
     visit: &mut Visit<'_>,
 ) -> Result<()> {
     for block in blocks_of(&range, block_len) {
-        let own = range_at(block.saturating_mul(block_len), block_len);
+        let own = range_at(block.times(block_len), block_len);
         let part = own.start.max(range.start)..own.end.min(range.end);
-        let cut = part.start.saturating_sub(own.start);
+        let cut = part.start.minus(own.start);
         let place = match place(block)? {
-            Place::Stored(at) => Place::Stored(at.saturating_add(cut)),
-            Place::Block { block, start } => Place::Block { block, start: start.saturating_add(u32_of(cut)) },
+            Place::Stored(at) => Place::Stored(at.plus(cut)),
+            Place::Block { block, start } => Place::Block { block, start: start.plus(u32_of(cut)) },
             place => place,
         };
         if !visit(part, place)? {

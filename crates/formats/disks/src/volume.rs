@@ -7,7 +7,7 @@ use packfs_core::{Error, Image, Result, len_of, range_at};
 use packfs_format::check::{Report, check_unused};
 use packfs_format::{
     ContainedFiles, Container, Extent, ExtentFrom, Extents, FactValue, Facts, Finding, FormatInfo,
-    SpaceOwner, space_owners,
+    SpaceOwner, space_owners, units::*,
 };
 use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
@@ -169,7 +169,7 @@ impl<M: Map> Container for DiskVolume<M> {
         let mut end = structures.max().unwrap_or(0);
         let mut parts = 0_u64;
         self.each_owned(&mut |range| {
-            (end, parts) = (end.max(range.end), parts.saturating_add(1));
+            (end, parts) = (end.max(range.end), parts.plus(1));
             // The whole file is used, or the image is invalid.
             end < self.image.len() && parts < PARTS_MAX
         })

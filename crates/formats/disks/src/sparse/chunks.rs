@@ -8,7 +8,7 @@ use super::runs::{Holds, Run, push};
 use crate::table::Table;
 use crate::unsupported;
 use packfs_core::{Image, Result, range_at};
-use packfs_format::{read_structure, structure};
+use packfs_format::{read_structure, structure, units::*};
 use std::mem::size_of;
 use std::ops::Range;
 use std::sync::Arc;
@@ -59,7 +59,7 @@ impl Part {
             }
         }
         let found = u64::from(header.chunk_count.get());
-        let room = len.saturating_sub(header_len.into()).checked_div(head_len.into()).unwrap_or(0);
+        let room = left(len, header_len.into()).quotient(head_len.into());
         let max = room.min(CHUNKS_MAX);
         if found > max {
             return Err(Corruption::ChunkCount { found, max }.into());
@@ -81,7 +81,7 @@ impl Part {
         if reader.block != total {
             return Err(Corruption::BlockCount { found: total, blocks: reader.block }.into());
         }
-        let disk_len = total.saturating_mul(block_len.into());
+        let disk_len = total.times(block_len.into());
         let Reader { runs, heads, at: end, .. } = reader;
         Ok(Part { runs, heads, disk_len, block_len, chunk_count: header.chunk_count.get(), end })
     }
@@ -121,8 +121,8 @@ impl Reader {
             structure(&chunk, 0).ok_or(Corruption::ChunkEnd { index, at, len: head_len, limit })?;
         let (kind, total) = (chunk.kind.get(), u64::from(chunk.total_size.get()));
         let blocks = u64::from(chunk.block_count.get());
-        let len = blocks.saturating_mul(self.header.block_size.get().into());
-        let data_at = at.saturating_add(head_len);
+        let len = blocks.times(self.header.block_size.get().into());
+        let data_at = at.plus(head_len);
         let (data_len, is_mapped) = match kind {
             KIND_RAW => (len, true),
             KIND_FILL => (4, true),
@@ -130,11 +130,11 @@ impl Reader {
             KIND_CRC32 => (4, false),
             _ => return Err(Corruption::ChunkKind { index, at, found: kind }.into()),
         };
-        let wanted = head_len.saturating_add(data_len);
+        let wanted = head_len.plus(data_len);
         if total != wanted {
             return Err(Corruption::ChunkLength { index, at, found: total, wanted }.into());
         }
-        let end = at.saturating_add(total);
+        let end = at.plus(total);
         if end > limit {
             return Err(Corruption::ChunkEnd { index, at, len: total, limit }.into());
         }
@@ -153,8 +153,8 @@ impl Reader {
         }
         if is_mapped && blocks > 0 {
             let start = self.runs.last().map_or(0, |last| last.end);
-            push(&mut self.runs, start.saturating_add(len), holds);
-            self.block = self.block.saturating_add(blocks);
+            push(&mut self.runs, start.plus(len), holds);
+            self.block = self.block.plus(blocks);
         }
         self.at = end;
         Ok(())

@@ -16,6 +16,7 @@ use packfs_core::{Error, Image, JoinedImage, Result, len_of, range_at, usize_of}
 use packfs_format::check::Report;
 use packfs_format::{
     FactValue, Facts, Format, FormatInfo, Magic, OpenOption, Opening, PackFormat, PackSettings, Volume,
+    units::*,
 };
 use runs::{Holds, Run, each_run, push, put_over};
 use std::ops::Range;
@@ -174,24 +175,24 @@ impl Filled {
 
 impl Image for Filled {
     fn len(&self) -> u64 {
-        self.start().saturating_add(self.disk_len)
+        self.start().plus(self.disk_len)
     }
 
     fn read_at(&self, offset: u64, buf: &mut [u8]) -> Result<usize> {
         if offset < self.start() {
             return self.file.read_at(offset, buf);
         }
-        let at = offset.saturating_sub(self.start());
-        let len = usize_of(self.disk_len.saturating_sub(at)).min(buf.len());
+        let at = offset.minus(self.start());
+        let len = usize_of(left(self.disk_len, at)).min(buf.len());
         let Some(buf) = buf.get_mut(..len) else { return Ok(0) };
         buf.fill(0);
         each_run(&self.runs, range_at(at, len as u64), &mut |part, _, holds| {
             if let Holds::Fill(fill) = holds {
-                let start = usize_of(part.start.saturating_sub(at));
-                let end = start.saturating_add(usize_of(len_of(&part)));
+                let start = usize_of(part.start.minus(at));
+                let end = start.plus(usize_of(len_of(&part)));
                 // Blocks are multiples of four bytes.
                 let bytes = fill.iter().cycle().skip(usize_of(part.start % 4));
-                for (to, byte) in buf.get_mut(start..end).unwrap_or_default().iter_mut().zip(bytes) {
+                for (to, byte) in buf.within_mut(start..end).iter_mut().zip(bytes) {
                     *to = *byte;
                 }
             }
@@ -221,8 +222,8 @@ impl Map for Chunks {
     fn each(&self, range: Range<u64>, visit: &mut Visit<'_>) -> Result<()> {
         each_run(&self.runs, range, &mut |part, start, holds| {
             let place = match holds {
-                Holds::Stored(at) => Place::Stored(at.saturating_add(part.start.saturating_sub(start))),
-                Holds::Fill(_) => Place::Stored(self.files_len.saturating_add(part.start)),
+                Holds::Stored(at) => Place::Stored(at.plus(part.start.minus(start))),
+                Holds::Fill(_) => Place::Stored(self.files_len.plus(part.start)),
                 Holds::Zeros | Holds::Skipped => Place::Hole,
             };
             visit(part, place)
@@ -254,7 +255,7 @@ impl Map for Chunks {
 
     fn check(&self, report: &mut Report<'_>) -> Result<()> {
         if self.image_len > self.first.end {
-            let len = self.image_len.saturating_sub(self.first.end);
+            let len = self.image_len.minus(self.first.end);
             report.note("image", format_args!("{len} bytes after the last chunk"));
         }
         Ok(())

@@ -1,6 +1,7 @@
 //! Ranges of the disk and their contents.
 
 use packfs_core::Result;
+use packfs_format::units::*;
 use std::ops::Range;
 
 /// Contents of a range.
@@ -24,7 +25,7 @@ impl Holds {
     /// Returns the contents after `len` bytes.
     fn after(self, len: u64) -> Holds {
         match self {
-            Holds::Stored(at) => Holds::Stored(at.saturating_add(len)),
+            Holds::Stored(at) => Holds::Stored(at.plus(len)),
             other => other,
         }
     }
@@ -47,8 +48,8 @@ pub(super) fn put_over(below: &[Run], over: &[Run], base: u64) -> Vec<Run> {
     while let (Some(one), Some(other)) = (lower.peek(), upper.peek()) {
         let end = one.end.min(other.end);
         let holds = match other.holds {
-            Holds::Skipped => one.holds.after(at.saturating_sub(lower_start)),
-            holds => holds.after(at.saturating_sub(upper_start).saturating_add(base)),
+            Holds::Skipped => one.holds.after(at.minus(lower_start)),
+            holds => holds.after(at.minus(upper_start).plus(base)),
         };
         push(&mut joined, end, holds);
         at = end;

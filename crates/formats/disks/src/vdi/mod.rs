@@ -11,7 +11,7 @@ use disk::*;
 use packfs_core::{Image, Result, len_of, range_at};
 use packfs_format::check::Report;
 use packfs_format::{
-    FactValue, Facts, Format, FormatInfo, Magic, PackFormat, PackSettings, Volume, read_structure,
+    FactValue, Facts, Format, FormatInfo, Magic, PackFormat, PackSettings, Volume, read_structure, units::*,
 };
 use std::mem::size_of;
 use std::ops::Range;
@@ -88,11 +88,11 @@ impl Blocks {
         }
         let disk_len = header.disk_size.get();
         let rows = u64::from(header.blocks_in_image.get());
-        let room = rows.saturating_mul(found.into());
+        let room = rows.times(found.into());
         if disk_len > room {
             return Err(Corruption::DiskLength { found: disk_len, room }.into());
         }
-        let map = range_at(header.offset_blocks.get().into(), rows.saturating_mul(4));
+        let map = range_at(header.offset_blocks.get().into(), rows.times(4));
         if map.end > len {
             return Err(Corruption::MapEnd { at: map.start, rows, limit: len }.into());
         }
@@ -104,16 +104,16 @@ impl Blocks {
 
     /// Returns the number of a block in the file; `None` for one of zeros.
     fn number(&self, block: u64) -> Result<Option<u32>> {
-        let entry = self.table.entry(self.map.start.saturating_add(block.saturating_mul(4)))?;
+        let entry = self.table.entry(self.map.start.plus(block.times(4)))?;
         Ok(Some(u32::from_le_bytes(entry)).filter(|number| *number < NO_BLOCK))
     }
 
     fn place(&self, block: u64) -> Result<Place> {
         let Some(number) = self.number(block)? else { return Ok(Place::Hole) };
         let len = u64::from(self.block_len);
-        let at = self.data_at.saturating_add(u64::from(number).saturating_mul(len));
+        let at = self.data_at.plus(u64::from(number).times(len));
         // The last block of the disk may be truncated.
-        let needed = len.min(self.disk_len.saturating_sub(block.saturating_mul(len)));
+        let needed = len.min(left(self.disk_len, block.times(len)));
         Ok(if range_at(at, needed).end > self.image_len {
             Place::Fault(Corruption::BlockPlace { block, at, limit: self.image_len }.into())
         } else {
@@ -153,7 +153,7 @@ impl Map for Blocks {
         let (mut found, mut last) = (0_u64, None);
         for block in 0..len_of(&self.map) / 4 {
             let number = self.number(block)?;
-            found = found.saturating_add(number.is_some().into());
+            found = found.plus(number.is_some().into());
             last = last.max(number);
         }
         if found != self.stored {

@@ -7,7 +7,7 @@ use super::{Blocks, INFO};
 use crate::volume::{Map, Place, Visit};
 use packfs_core::{Error, Image, JoinedImage, Result, to_hex};
 use packfs_format::check::Report;
-use packfs_format::{Facts, FormatInfo, not_given, too_many_given};
+use packfs_format::{Facts, FormatInfo, not_given, too_many_given, units::*};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -70,8 +70,8 @@ impl Chain {
         if !part.is_empty() {
             blocks.each(part, &mut |part, place| {
                 goes_on = match place {
-                    Place::Hole => self.each_from(index.saturating_add(1), part, visit)?,
-                    Place::Stored(at) => visit(part, Place::Stored(base.saturating_add(at)))?,
+                    Place::Hole => self.each_from(index.plus(1), part, visit)?,
+                    Place::Stored(at) => visit(part, Place::Stored(base.plus(at)))?,
                     place => visit(part, place)?,
                 };
                 Ok(goes_on)

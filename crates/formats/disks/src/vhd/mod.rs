@@ -15,7 +15,7 @@ use disk::*;
 use packfs_core::{Image, Result, escaped, range_at, u32_of};
 use packfs_format::{
     FactValue, Facts, Format, FormatInfo, Magic, OpenOption, Opening, PackFormat, PackSettings, Volume,
-    filled, read_structure,
+    filled, read_structure, units::*,
 };
 use std::mem::size_of;
 use std::ops::Range;
@@ -170,13 +170,13 @@ impl Blocks {
     }
 
     fn place(&self, table: &Table, bat: &Range<u64>, block_len: u32, block: u64) -> Result<Place> {
-        let sector = u32::from_be_bytes(table.entry(bat.start.saturating_add(block.saturating_mul(4)))?);
+        let sector = u32::from_be_bytes(table.entry(bat.start.plus(block.times(4)))?);
         if sector == NO_BLOCK {
             return Ok(Place::Hole);
         }
-        let at = u64::from(sector).saturating_mul(SECTOR_LEN).saturating_add(bitmap_len(block_len));
+        let at = u64::from(sector).times(SECTOR_LEN).plus(bitmap_len(block_len));
         let len = u64::from(block_len);
-        let needed = len.min(self.disk_len.saturating_sub(block.saturating_mul(len)));
+        let needed = len.min(left(self.disk_len, block.times(len)));
         Ok(if range_at(at, needed).end > self.image_len {
             Place::Fault(Corruption::BlockPlace { block, at, limit: self.image_len }.into())
         } else {
@@ -210,11 +210,11 @@ fn dynamic(image: &Arc<dyn Image>, at: u64, disk_len: u64, has_parent: bool) -> 
         return Err(Corruption::BlockSize { found: block_len }.into());
     }
     let rows = u64::from(header.max_table_entries.get());
-    let room = rows.saturating_mul(block_len.into());
+    let room = rows.times(block_len.into());
     if disk_len > room {
         return Err(Corruption::DiskLength { found: disk_len, room }.into());
     }
-    let bat = range_at(header.table_offset.get(), rows.saturating_mul(4));
+    let bat = range_at(header.table_offset.get(), rows.times(4));
     if bat.end > limit {
         return Err(Corruption::TableEnd { at: bat.start, rows, limit }.into());
     }
@@ -260,7 +260,7 @@ impl Blocks {
                 let end = self.footers.last().map_or(u64::MAX, |footer| footer.start);
                 let whole = range_at(at, (*block_len).into());
                 let end = if whole.start < end { whole.end.min(end) } else { whole.end };
-                at.saturating_sub(bitmap_len(*block_len))..end
+                at.minus(bitmap_len(*block_len))..end
             }
         }
     }
@@ -301,21 +301,21 @@ fn each_written(
     at: u64,
     visit: &mut Visit<'_>,
 ) -> Result<bool> {
-    let within = |position: u64| position.checked_rem(block_len).unwrap_or(0);
+    let within = |position: u64| position.remainder(block_len);
     let bitmap_len = bitmap_len(u32_of(block_len));
-    let bitmap_at = at.saturating_sub(within(part.start)).saturating_sub(bitmap_len);
+    let bitmap_at = at.minus(within(part.start)).minus(bitmap_len);
     let is_written = |position: u64| -> Result<bool> {
         let sector = within(position) / SECTOR_LEN;
-        let [byte] = table.entry(bitmap_at.saturating_add(sector / 8))?;
+        let [byte] = table.entry(bitmap_at.plus(sector / 8))?;
         Ok(byte & (0x80 >> (sector % 8)) != 0)
     };
     let mut start = part.start;
     while start < part.end {
         let (own, mut end) = (is_written(start)?, start);
         while end < part.end && is_written(end)? == own {
-            end = (end / SECTOR_LEN).saturating_add(1).saturating_mul(SECTOR_LEN).min(part.end);
+            end = (end / SECTOR_LEN).plus(1).times(SECTOR_LEN).min(part.end);
         }
-        let stored = Place::Stored(at.saturating_add(start.saturating_sub(part.start)));
+        let stored = Place::Stored(at.plus(start.minus(part.start)));
         if !visit(start..end, if own { stored } else { Place::Hole })? {
             return Ok(false);
         }

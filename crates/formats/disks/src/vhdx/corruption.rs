@@ -30,6 +30,7 @@ faults! {
     LogEmpty { at: u64 } = "log at {at:#x}: the image was not closed, but no change is sound"
         => hint "qemu-img check -r all FILE closes it without them";
     LogChange { at: u64, found: u64 } = "log at {at:#x}: a change of byte {found:#x}, multiples of 4096 allowed";
+    LogEntry { at: u64, sequence: u64, fault: &'static str } = "log at {at:#x}: entry {sequence}: {fault}";
     LogLength { found: u64, limit: u64 } =
         "log: the file was {found} bytes long, and is {limit}" => hint TRUNCATED;
 }

@@ -7,7 +7,7 @@ use super::corruption::Corruption;
 use super::disk::*;
 use super::{refused, regions};
 use packfs_core::{Image, OverlayImage, Result, range_at, u32_of, usize_of};
-use packfs_format::{structure, structures};
+use packfs_format::{structure, structures, units::*};
 use std::collections::BTreeMap;
 use std::mem::size_of;
 use std::sync::Arc;
@@ -84,8 +84,8 @@ struct Log<'a> {
 impl Log<'_> {
     /// Reads from an offset in the log; wraps around at its end.
     fn read(&self, offset: u64, buf: &mut [u8]) -> Result<()> {
-        let (first, second) = buf.split_at_mut(buf.len().min(usize_of(self.len.saturating_sub(offset))));
-        self.image.read_exact_at(self.at.saturating_add(offset), first)?;
+        let (first, second) = buf.split_at_mut(buf.len().min(usize_of(self.len.minus(offset))));
+        self.image.read_exact_at(self.at.plus(offset), first)?;
         self.image.read_exact_at(self.at, second)
     }
 
@@ -113,16 +113,16 @@ impl Log<'_> {
     fn places(&self) -> Result<BTreeMap<u64, LogEntry>> {
         let mut places = BTreeMap::new();
         let (mut offset, mut read) = (0, 0_u64);
-        while offset < self.len && read <= self.len.saturating_mul(READS_MAX) {
+        while offset < self.len && read <= self.len.times(READS_MAX) {
             let mut step = SECTOR;
             if let Some(head) = self.head(offset)? {
-                read = read.saturating_add(head.len.get().into());
+                read = read.plus(head.len.get().into());
                 if self.entry(offset)?.is_some() {
                     places.insert(offset, head);
                     step = head.len.get().into();
                 }
             }
-            offset = offset.saturating_add(step);
+            offset = offset.plus(step);
         }
         Ok(places)
     }
@@ -150,7 +150,7 @@ impl Log<'_> {
             if offset == end {
                 return Some(sequence);
             }
-            offset = offset.saturating_add(head.len.get().into()).checked_rem(self.len)?;
+            offset = offset.plus(head.len.get().into()).checked_rem(self.len)?;
         }
         None
     }
@@ -174,34 +174,38 @@ impl Replay {
         }
         self.len = self.len.max(entry.head.last_len.get());
         let count = usize_of(entry.head.count.get().into());
-        let head_len = count.saturating_mul(size_of::<LogChange>()).saturating_add(size_of::<LogEntry>());
-        let heads = entry.bytes.get(size_of::<LogEntry>()..head_len).unwrap_or_default();
+        let head_len = count.times(size_of::<LogChange>()).plus(size_of::<LogEntry>());
+        let (at, sequence) = (self.at, entry.head.sequence.get());
+        let fault = |fault| Corruption::LogEntry { at, sequence, fault };
+        let heads = entry.bytes.get(size_of::<LogEntry>()..head_len);
+        let heads = heads.ok_or(fault("more changes than fit into it"))?;
         let data_at = head_len.next_multiple_of(LOG_SECTOR);
-        let mut sectors = entry.bytes.get(data_at..).unwrap_or_default().chunks_exact(LOG_SECTOR);
+        let mut sectors = entry.bytes.within(data_at..).chunks_exact(LOG_SECTOR);
         for change in structures::<LogChange>(heads) {
             let found = change.at.get();
             if !found.is_multiple_of(SECTOR) {
                 return Err(Corruption::LogChange { at: self.at, found }.into());
             }
-            if change.signature == *b"zero" {
-                self.zero(found / SECTOR, change.leading.get() / SECTOR)?;
-            } else if change.signature == *b"desc"
-                && let Some(sector) = sectors.next()
-            {
-                self.data = self.data.saturating_add(1);
-                if self.data > SECTORS_MAX {
-                    return Err(refused(format!("a log of more than {SECTORS_MAX} sectors")));
+            match &change.signature {
+                b"zero" => self.zero(found / SECTOR, change.leading.get() / SECTOR)?,
+                b"desc" => {
+                    let sector = sectors.next().ok_or(fault("a change without its sector"))?;
+                    self.data = self.data.plus(1);
+                    if self.data > SECTORS_MAX {
+                        return Err(refused(format!("a log of more than {SECTORS_MAX} sectors")));
+                    }
+                    self.changes.set_block(found / SECTOR, restored(&change, sector));
+                    self.len = self.len.max(end_of(found, SECTOR));
                 }
-                self.changes.set_block(found / SECTOR, restored(&change, sector));
-                self.len = self.len.max(found.saturating_add(SECTOR));
+                _ => return Err(fault("a change that is neither of a sector nor of zeros").into()),
             }
-            self.count = self.count.saturating_add(1);
+            self.count = self.count.plus(1);
         }
         Ok(())
     }
 
     fn zero(&mut self, first: u64, count: u64) -> Result<()> {
-        self.zeros = self.zeros.saturating_add(count);
+        self.zeros = self.zeros.plus(count);
         if self.zeros > ZEROS_MAX {
             return Err(refused(format!("a log of {} sectors of zeros", u32_of(self.zeros))));
         }
@@ -215,10 +219,45 @@ impl Replay {
 /// Restores a sector, whose first and last bytes are in the header of its change.
 fn restored(change: &LogChange, sector: &[u8]) -> Box<[u8]> {
     let mut bytes = sector.to_vec();
-    let end = bytes.len().saturating_sub(change.trailing.len());
+    let end = bytes.len().minus(change.trailing.len());
     if let Some((first, last)) = bytes.split_at_mut_checked(end) {
         last.copy_from_slice(&change.trailing);
         first.iter_mut().zip(change.leading.get().to_le_bytes()).for_each(|(to, byte)| *to = byte);
     }
     bytes.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use packfs_core::{ErrorKind, MemoryImage};
+    use zerocopy::IntoBytes;
+
+    /// Applies an entry of two sectors with so many changes, the first of which has a signature.
+    fn apply(count: u32, signature: &[u8; 4]) -> Result<u64> {
+        let head = LogEntry { count: count.into(), sequence: 7.into(), ..LogEntry::default() };
+        let change = LogChange { signature: *signature, at: SECTOR.into(), ..LogChange::default() };
+        let mut bytes = vec![0; 2 * LOG_SECTOR];
+        bytes[64..96].copy_from_slice(change.as_bytes());
+        let file: Arc<dyn Image> = Arc::new(MemoryImage::new("vhdx", vec![0; 4 * LOG_SECTOR]));
+        let changes = OverlayImage::new(file, SECTOR);
+        let mut replay = Replay { at: MIB, changes, count: 0, data: 0, zeros: 0, len: 0 };
+        replay.apply(&Entry { head, bytes }, u64::MAX)?;
+        Ok(replay.count)
+    }
+
+    #[test]
+    fn entries_that_do_not_hold_their_changes_are_refused() {
+        assert_eq!(apply(1, b"desc").unwrap(), 1);
+        assert_eq!(apply(1, b"zero").unwrap(), 1);
+        let refused = |count, signature, text: &str| {
+            let error = apply(count, signature).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Corrupt);
+            assert!(error.to_string().contains(&format!("entry 7: {text}")), "{error}");
+        };
+        refused(256, b"desc", "more changes than fit into it");
+        refused(1, b"none", "a change that is neither");
+        refused(2, b"desc", "a change that is neither");
+        refused(200, b"desc", "a change without its sector");
+    }
 }

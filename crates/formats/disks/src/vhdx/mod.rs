@@ -17,7 +17,9 @@ use corruption::Corruption;
 use disk::*;
 use packfs_core::{Image, Result, range_at};
 use packfs_format::check::Report;
-use packfs_format::{FactValue, Facts, Format, FormatInfo, Magic, PackFormat, PackSettings, Volume};
+use packfs_format::{
+    FactValue, Facts, Format, FormatInfo, Magic, PackFormat, PackSettings, Volume, units::*,
+};
 use regions::Regions;
 use std::ops::Range;
 use std::sync::Arc;
@@ -72,9 +74,9 @@ impl Blocks {
         let Regions { block_len, disk_len, ref bat, .. } = self.regions;
         // Each of these groups is followed by a bitmap of sectors, which only differencing disks
         // use.
-        let bitmaps = block.checked_div(self.regions.blocks_per_bitmap()).unwrap_or(0);
-        let row = block.saturating_add(bitmaps);
-        let entry = u64::from_le_bytes(self.table.entry(bat.start.saturating_add(row.saturating_mul(8)))?);
+        let bitmaps = block.quotient(self.regions.blocks_per_bitmap());
+        let row = block.plus(bitmaps);
+        let entry = u64::from_le_bytes(self.table.entry(bat.start.plus(row.times(8)))?);
         let (state, at) = (entry & STATE_MASK, entry & OFFSET_MASK);
         match state {
             BLOCK_PRESENT => {}
@@ -86,7 +88,7 @@ impl Blocks {
             }
             found => return Ok(Place::Fault(Corruption::BlockState { block, found }.into())),
         }
-        let needed = block_len.min(disk_len.saturating_sub(block.saturating_mul(block_len)));
+        let needed = block_len.min(left(disk_len, block.times(block_len)));
         let limit = self.image.len();
         Ok(if at == 0 || range_at(at, needed).end > limit {
             Place::Fault(Corruption::BlockPlace { block, at, limit }.into())

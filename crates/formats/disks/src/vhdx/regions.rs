@@ -4,7 +4,7 @@ use super::corruption::Corruption;
 use super::disk::*;
 use super::refused;
 use packfs_core::{Image, Result, len_of, range_at, usize_of};
-use packfs_format::{crc32c, split_structure, structure, structures};
+use packfs_format::{crc32c, split_structure, structure, structures, units::*};
 use std::ops::Range;
 
 const ROWS_MAX: u16 = 2047;
@@ -28,7 +28,7 @@ pub(super) fn is_sound(bytes: &[u8]) -> bool {
     };
     let found = u32::from_le_bytes(<[u8; 4]>::try_from(field).unwrap_or_default());
     // With zeros in its own field.
-    let sum = crc32c(!0, head.get(..CHECKSUM.start).unwrap_or_default());
+    let sum = crc32c(!0, head.within(..CHECKSUM.start));
     found == !crc32c(crc32c(sum, &[0; 4]), rest)
 }
 
@@ -102,9 +102,9 @@ impl Regions {
         }
         let regions = Regions { bat, block_len, sector_len, disk_len, structures, damaged };
         let blocks = disk_len.div_ceil(block_len);
-        let last = blocks.saturating_sub(1).checked_div(regions.blocks_per_bitmap()).unwrap_or(0);
-        let rows = blocks.saturating_add(last);
-        if rows.saturating_mul(8) > len_of(&regions.bat) {
+        let last = left(blocks, 1).quotient(regions.blocks_per_bitmap());
+        let rows = blocks.plus(last);
+        if rows.times(8) > len_of(&regions.bat) {
             return Err(Corruption::TableEnd { at: regions.bat.start, rows, limit: regions.bat.end }.into());
         }
         Ok(regions)
@@ -112,7 +112,7 @@ impl Regions {
 
     /// Number of blocks between two bitmaps in the table.
     pub(super) fn blocks_per_bitmap(&self) -> u64 {
-        self.sector_len.saturating_mul(1 << 23).checked_div(self.block_len).unwrap_or(1)
+        self.sector_len.times(1 << 23).checked_div(self.block_len).unwrap_or(1)
     }
 }
 
@@ -185,7 +185,7 @@ impl<'a> Metadata<'a> {
     fn number<const N: usize>(&self, guid: [u8; 16], what: &'static str) -> Result<[u8; N]> {
         let item = self.items.iter().find(|item| item.guid == guid);
         let item = item.ok_or(Corruption::ItemMissing { what })?;
-        let at = self.region.start.saturating_add(item.at.get().into());
+        let at = self.region.start.plus(item.at.get().into());
         let len = item.len.get();
         let limit = self.region.end;
         if usize_of(len.into()) < N || range_at(at, len.into()).end > limit {

@@ -86,7 +86,7 @@ impl Descriptor {
 
     fn parse(bytes: &[u8], range: Range<u64>) -> Descriptor {
         let mut descriptor = Descriptor { range, ..Descriptor::default() };
-        let text = bytes.split(|byte| *byte == 0).next().unwrap_or_default();
+        let text = packfs_format::units::until_nul(bytes);
         for line in text.split(|byte| *byte == b'\n') {
             let line = escaped(line.trim_ascii()).to_string();
             match line.split_once('=').map(|(name, value)| (name.trim(), value.trim().trim_matches('"'))) {

@@ -20,7 +20,7 @@ use packfs_core::{Error, Image, Result, len_of, range_at, u32_of};
 use packfs_format::check::Report;
 use packfs_format::{
     FactValue, Facts, Format, FormatInfo, Magic, OpenOption, Opening, PackFormat, PackSettings, Volume,
-    read_structure,
+    read_structure, units::*,
 };
 use split::Split;
 use std::mem::size_of;
@@ -95,7 +95,7 @@ struct Grains {
 }
 
 fn sector(number: u64) -> u64 {
-    number.saturating_mul(SECTOR_LEN)
+    nth_at(0, number, SECTOR_LEN)
 }
 
 impl Grains {
@@ -151,7 +151,7 @@ impl Grains {
         if directory_rows > DIRECTORY_ROWS_MAX {
             return Err(Corruption::Capacity { found: capacity }.into());
         }
-        let directory = range_at(sector(header.gd_offset.get()), directory_rows.saturating_mul(4));
+        let directory = range_at(sector(header.gd_offset.get()), directory_rows.times(4));
         if directory.end > limit {
             return Err(Corruption::DirectoryEnd { at: directory.start, rows: directory_rows, limit }.into());
         }
@@ -165,10 +165,10 @@ impl Grains {
     fn check_tables(&self, directory_rows: u64) -> Result<()> {
         let mut found = 0_u64;
         for table in 0..directory_rows {
-            found = found.saturating_add(self.table_at(table)?.is_some().into());
+            found = found.plus(self.table_at(table)?.is_some().into());
         }
-        let len = self.rows().saturating_mul(4);
-        let max = self.image.len().checked_div(len).unwrap_or(0);
+        let len = self.rows().times(4);
+        let max = self.image.len().quotient(len);
         if found > max {
             return Err(Corruption::TableCount { found, max }.into());
         }
@@ -183,14 +183,14 @@ impl Grains {
         }
         let tables = len_of(&self.directory) / 4;
         for table in 0..tables {
-            let entry = self.tables.entry(copy_at.saturating_add(table.saturating_mul(4)))?;
+            let entry = self.tables.entry(nth_at(copy_at, table, 4))?;
             let at = self.table_at(table)?;
             let copy = sector(u32::from_le_bytes(entry).into());
             let mut is_same = at.is_some() == (copy != 0);
-            for row in (0..self.rows()).map(|row| row.saturating_mul(4)) {
+            for row in (0..self.rows()).map(|row| row.times(4)) {
                 let Some(at) = at.filter(|_| is_same) else { break };
-                let own: [u8; 4] = self.tables.entry(at.saturating_add(row))?;
-                is_same = own == self.tables.entry(copy.saturating_add(row))?;
+                let own: [u8; 4] = self.tables.entry(at.plus(row))?;
+                is_same = own == self.tables.entry(copy.plus(row))?;
             }
             if !is_same {
                 report.warn("second grain directory", format_args!("table {table} is not that of the first"));
@@ -206,17 +206,17 @@ impl Grains {
 
     /// Offset of a table; `None` if its grains are not stored.
     fn table_at(&self, table: u64) -> Result<Option<u64>> {
-        let entry = self.tables.entry(self.directory.start.saturating_add(table.saturating_mul(4)))?;
+        let entry = self.tables.entry(self.directory.start.plus(table.times(4)))?;
         let at = sector(u32::from_le_bytes(entry).into());
         Ok(Some(at).filter(|at| *at != 0))
     }
 
     fn place(&self, grain: u64) -> Result<Place> {
-        let table = grain.checked_div(self.rows()).unwrap_or(0);
+        let table = grain.quotient(self.rows());
         let Some(table_at) = self.table_at(table)? else { return Ok(Place::Hole) };
         let limit = self.image.len();
-        let row = grain.saturating_sub(table.saturating_mul(self.rows()));
-        let at = table_at.saturating_add(row.saturating_mul(4));
+        let row = grain.minus(table.times(self.rows()));
+        let at = table_at.plus(row.times(4));
         if range_at(at, 4).end > limit {
             return Ok(Place::Fault(Corruption::TablePlace { table, at: table_at, limit }.into()));
         }
@@ -225,7 +225,7 @@ impl Grains {
             1 if self.header.flags.get() & ZERO_GRAINS != 0 => return Ok(Place::Hole),
             number => sector(number.into()),
         };
-        let needed = self.grain_len.min(self.disk_len.saturating_sub(grain.saturating_mul(self.grain_len)));
+        let needed = self.grain_len.min(left(self.disk_len, grain.times(self.grain_len)));
         if self.header.flags.get() & COMPRESSED != 0 {
             return self.compressed(grain, at, needed);
         }
@@ -246,12 +246,12 @@ impl Grains {
         }
         let head: GrainHead = read_structure(&*self.image, at)?;
         let len = u64::from(head.len.get());
-        let first = grain.saturating_mul(self.header.grain_size.get());
-        if head.first.get() != first || len > self.grain_len.saturating_mul(2) {
+        let first = grain.times(self.header.grain_size.get());
+        if head.first.get() != first || len > self.grain_len.times(2) {
             let (found, len) = (head.first.get(), head.len.get());
             return Ok(Place::Fault(Corruption::GrainHead { grain, at, found, first, len }.into()));
         }
-        let offset = at.saturating_add(head_len);
+        let offset = at.plus(head_len);
         if range_at(offset, len).end > limit {
             return Ok(Place::Fault(fault(len).into()));
         }
@@ -289,10 +289,10 @@ impl Map for Grains {
 
     fn each(&self, range: Range<u64>, visit: &mut Visit<'_>) -> Result<()> {
         // Missing tables are skipped as a whole.
-        let span = self.grain_len.saturating_mul(self.rows());
+        let span = self.grain_len.times(self.rows());
         let mut goes_on = true;
         each_block(range, span, &mut |table| Ok(Place::Stored(table)), &mut |part, _| {
-            let table = part.start.checked_div(span).unwrap_or(0);
+            let table = part.start.quotient(span);
             if self.table_at(table)?.is_none() {
                 goes_on = visit(part, Place::Hole)?;
             } else {
@@ -310,8 +310,8 @@ impl Map for Grains {
             return range_at(at, self.grain_len);
         }
         // Includes its header, in whole sectors.
-        let start = at.saturating_sub(size_of::<GrainHead>() as u64);
-        let end = at.saturating_add(len);
+        let start = at.minus(size_of::<GrainHead>() as u64);
+        let end = at.plus(len);
         start..end.checked_next_multiple_of(SECTOR_LEN).unwrap_or(end)
     }
 
@@ -328,19 +328,15 @@ impl Map for Grains {
         let limit = self.image.len();
         let mut structures = vec![(0..SECTOR_LEN, "header"), (self.descriptor.range(), "descriptor")];
         // Each is aligned to a sector.
-        let table = |at: u64, rows: u64| {
-            (
-                range_at(at, rows.saturating_mul(4).checked_next_multiple_of(SECTOR_LEN).unwrap_or(0)),
-                "grain tables",
-            )
-        };
+        let table =
+            |at: u64, rows: u64| (range_at(at, rows.times(4).next_multiple_of(SECTOR_LEN)), "grain tables");
         structures.push((table(self.directory.start, len_of(&self.directory) / 4).0, "grain directory"));
         if self.has_footer {
-            structures.push((limit.saturating_sub(3 * SECTOR_LEN)..limit, "footer"));
+            structures.push((limit.minus(3 * SECTOR_LEN)..limit, "footer"));
         }
         let copy = sector(self.header.rgd_offset.get());
         let has_copy = self.header.flags.get() & HAS_COPY != 0;
-        let rows = self.directory.end.saturating_sub(self.directory.start) / 4;
+        let rows = self.directory.end.minus(self.directory.start) / 4;
         let starts = [Some(self.directory.start), has_copy.then_some(copy)];
         if has_copy {
             structures.push((table(copy, rows).0, "grain directory"));
@@ -348,8 +344,7 @@ impl Map for Grains {
         for start in starts.into_iter().flatten() {
             for row in 0..rows {
                 // Unreadable tables own nothing.
-                let entry =
-                    self.tables.entry(start.saturating_add(row.saturating_mul(4))).unwrap_or_default();
+                let entry = self.tables.entry(nth_at(start, row, 4)).unwrap_or_default();
                 let at = sector(u32::from_le_bytes(entry).into());
                 if at != 0 {
                     structures.push(table(at, self.rows()));

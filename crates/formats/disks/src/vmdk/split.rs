@@ -9,7 +9,7 @@ use super::{Grains, INFO, sector};
 use crate::unsupported;
 use crate::volume::{Map, Place, Visit};
 use packfs_core::{Error, Image, JoinedImage, Result, len_of};
-use packfs_format::{FactValue, Facts, FormatInfo};
+use packfs_format::{FactValue, Facts, FormatInfo, units::*};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -53,7 +53,7 @@ impl Split {
             let file = names.iter().position(|name| *name == part.file).and_then(|it| order.get(it));
             let file = file.and_then(|file| Some((*file, files.get(*file)?)));
             let from = source(index, part, file, &split.joined)?;
-            let end = split.disk_len.saturating_add(sector(part.sectors));
+            let end = end_of(split.disk_len, sector(part.sectors));
             if end > i64::MAX as u64 {
                 return Err(Corruption::Capacity { found: part.sectors }.into());
             }
@@ -71,7 +71,7 @@ fn in_order(names: &[&str], files: &[Arc<dyn Image>]) -> Result<Vec<usize>> {
         let (given, found) = (files.len(), names.len());
         return Err(Error::usage(format!("{given} files are given, but the descriptor names {found}")));
     }
-    let base = |name: &str| name.trim_matches('"').rsplit('/').next().unwrap_or_default().to_owned();
+    let base = |name: &str| name.trim_matches('"').rsplit('/').next().unwrap_or(name).to_owned();
     let own: Vec<String> = files.iter().map(|file| base(&file.name())).collect();
     let is_named =
         |file: &usize| own.get(*file).is_some_and(|own| names.iter().any(|name| base(name) == *own));
@@ -83,7 +83,7 @@ fn in_order(names: &[&str], files: &[Arc<dyn Image>]) -> Result<Vec<usize>> {
         Some((_, name)) => {
             let what = format!("a part of the disk is in the file {name:?}, which is not given");
             let options: Vec<String> = names.iter().map(|name| format!("--device {name:?}")).collect();
-            let options = options.get(..options.len().min(4)).unwrap_or_default().join(" ");
+            let options = options.within(..options.len().min(4)).join(" ");
             Err(Error::unsupported("vmdk image", what).hint(format!("{options} adds the files of the disk")))
         }
     }
@@ -100,15 +100,15 @@ fn source(
     }
     let Some((number, file)) = file else { return Err(Corruption::PartFile { index }.into()) };
     // The descriptor is the first file.
-    let base = joined.start_of(number.saturating_add(1)).unwrap_or(0);
+    let base = joined.start_of(number.plus(1)).ok_or(Corruption::PartFile { index })?;
     let (first, len) = (sector(part.first), sector(part.sectors));
     match &*part.kind {
         "FLAT" | "VMFS" => {
-            let (end, limit) = (first.saturating_add(len), file.len());
+            let (end, limit) = (end_of(first, len), file.len());
             if end > limit {
                 return Err(Corruption::PartEnd { index, end, limit }.into());
             }
-            Ok(From::Flat(base.saturating_add(first)..base.saturating_add(end)))
+            Ok(From::Flat(base.plus(first)..base.plus(end)))
         }
         "SPARSE" => {
             let grains = Grains::read_part(file).map_err(|error| error.at(file.name()))?;
@@ -164,26 +164,26 @@ impl Map for Split {
 
 /// Visits a range of the disk in the part that begins at `start`; returns false if `visit` stopped.
 fn each_of(from: &From, start: u64, range: Range<u64>, visit: &mut Visit<'_>) -> Result<bool> {
-    let within = |at: u64| at.saturating_sub(start);
+    let within = |at: u64| at.minus(start);
     match from {
         From::Zeros => visit(range, Place::Hole),
         From::Flat(bytes) => {
-            let at = bytes.start.saturating_add(within(range.start));
+            let at = bytes.start.plus(within(range.start));
             visit(range, Place::Stored(at))
         }
         From::Sparse(grains, base) => {
             let mut goes_on = true;
             grains.each(within(range.start)..within(range.end), &mut |part, place| {
                 let place = match place {
-                    Place::Stored(at) => Place::Stored(base.saturating_add(at)),
+                    Place::Stored(at) => Place::Stored(base.plus(at)),
                     Place::Block { mut block, start } => {
-                        block.offset = base.saturating_add(block.offset);
+                        block.offset = base.plus(block.offset);
                         Place::Block { block, start }
                     }
                     place => place,
                 };
-                let begin = start.saturating_add(part.start);
-                goes_on = visit(begin..begin.saturating_add(len_of(&part)), place)?;
+                let begin = start.plus(part.start);
+                goes_on = visit(begin..begin.plus(len_of(&part)), place)?;
                 Ok(goes_on)
             })?;
             Ok(goes_on)
