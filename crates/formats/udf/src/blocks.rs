@@ -4,7 +4,7 @@ use crate::corruption::{Corruption, Place};
 use crate::crc::crc;
 use crate::disk::Tag;
 use packfs_core::{Image, Result, range_at, usize_of};
-use packfs_format::{BlockCache, structure};
+use packfs_format::{BlockCache, structure, units::*};
 use std::sync::Arc;
 
 const CHUNK_LEN: u64 = 16 << 10;
@@ -22,11 +22,11 @@ impl Blocks {
     }
 
     pub(crate) fn at(&self, block: u64) -> u64 {
-        block.saturating_mul(self.block_len.into())
+        block.times(self.block_len.into())
     }
 
     pub(crate) fn count(&self) -> u64 {
-        self.image.len().checked_div(self.block_len.into()).unwrap_or(0)
+        self.image.len().quotient(self.block_len.into())
     }
 
     /// Errors: a range of a structure or of data that exceeds the image.
@@ -44,13 +44,13 @@ impl Blocks {
         while !rest.is_empty() {
             let (number, within) = (at / CHUNK_LEN, usize_of(at % CHUNK_LEN));
             let chunk = self.chunks.get_or(number, || self.chunk(number))?;
-            let from = chunk.get(within..).unwrap_or_default();
+            let from = chunk.within(within..);
             let len = from.len().min(rest.len());
             let (part, behind) = rest.split_at_mut(len);
-            part.copy_from_slice(from.get(..len).unwrap_or_default());
+            part.copy_from_slice(from.within(..len));
             // The range was checked before.
             let step = len.max(1) as u64;
-            (at, rest) = (at.saturating_add(step), behind);
+            (at, rest) = (at.plus(step), behind);
         }
         Ok(())
     }
@@ -63,9 +63,9 @@ impl Blocks {
     }
 
     fn chunk(&self, number: u64) -> Result<(Vec<u8>, usize)> {
-        let start = number.saturating_mul(CHUNK_LEN);
+        let start = number.times(CHUNK_LEN);
         let end = range_at(start, CHUNK_LEN).end.min(self.image.len());
-        let mut bytes = vec![0; usize_of(end.saturating_sub(start))];
+        let mut bytes = vec![0; usize_of(end.minus(start))];
         self.image.read_exact_at(start, &mut bytes)?;
         let len = bytes.len();
         Ok((bytes, len))
@@ -95,7 +95,7 @@ impl Blocks {
 pub(crate) fn verified(place: Place, bytes: &[u8]) -> Result<Tag> {
     let short = || Corruption::Range { place, len: size_of::<Tag>() as u64, end: bytes.len() as u64 };
     let tag: Tag = structure(bytes, 0).ok_or_else(short)?;
-    let head = bytes.get(..size_of::<Tag>()).unwrap_or_default();
+    let head = bytes.within(..size_of::<Tag>());
     let sum = head.iter().fold(0_u8, |sum, byte| sum.wrapping_add(*byte));
     let (found, computed) = (tag.tag_checksum, sum.wrapping_sub(tag.tag_checksum));
     if found != computed {
@@ -105,7 +105,7 @@ pub(crate) fn verified(place: Place, bytes: &[u8]) -> Result<Tag> {
         return Err(Corruption::Version { place, found: tag.desc_version.get() }.into());
     }
     let found = tag.desc_crc_length.get();
-    let body = bytes.get(size_of::<Tag>()..).unwrap_or_default();
+    let body = bytes.within(size_of::<Tag>()..);
     let Some(covered) = body.get(..found.into()) else {
         return Err(Corruption::CrcLength { place, found, max: body.len() }.into());
     };

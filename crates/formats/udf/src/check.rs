@@ -13,7 +13,7 @@ use crate::maps::{Addr, Map, Run, in_runs, sparing_table};
 use crate::volume::UdfVolume;
 use packfs_core::{FileType, Result, range_at};
 use packfs_format::check::{DataPlaces, Hierarchy, Report, Tally};
-use packfs_format::{Check, Finding, InodeId, Volume, structure};
+use packfs_format::{Check, Finding, InodeId, Volume, structure, units::*};
 use std::collections::HashSet;
 use std::ops::ControlFlow;
 
@@ -127,10 +127,10 @@ impl UdfVolume {
                 }
             }
             match map {
-                Map::Sparable { tables, .. } => {
+                Map::Sparable { packet_len, tables, .. } => {
                     for table in tables {
                         let place = Place::at("sparing table", table.start);
-                        report.refused(place, sparing_table(blocks, place))?;
+                        report.refused(place, sparing_table(blocks, place, *packet_len))?;
                     }
                 }
                 Map::Metadata { of, files, main, mirror } => {
@@ -232,7 +232,7 @@ impl Walk<'_, '_> {
                 has_parent = true;
                 self.parent(index, dir, &identifier)?;
             } else if !identifier.has(DELETED) {
-                dirs = dirs.saturating_add(u64::from(identifier.has(DIRECTORY)));
+                dirs = dirs.plus(u64::from(identifier.has(DIRECTORY)));
                 self.name(index, &identifier, &mut names)?;
             }
             Ok(if self.report.is_full() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })

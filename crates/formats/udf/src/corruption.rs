@@ -23,6 +23,8 @@ faults! {
     BlockLength { place: Place, found: u32, wanted: u32 } =
         "{place}: block size {found}, but the anchor is at one of {wanted}";
     Map { place: Place, index: usize, fault: &'static str } = "{place}: partition map {index}: {fault}";
+    Spared { place: Place, found: u32, packet_len: u64 } =
+        "{place}: moves a packet from block {found}, multiples of {packet_len} allowed";
     NoPartition { place: Place, index: usize, found: u16 } =
         "{place}: partition map {index}: of partition {found}, which has no descriptor";
     Reference { found: u16, count: usize } = "partition reference {found}, but there are {count} partition maps";

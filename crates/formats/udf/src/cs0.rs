@@ -1,6 +1,7 @@
 //! Names in OSTA compressed Unicode, converted to those that Linux shows (`fs/udf/unicode.c`).
 
 use crate::crc::crc;
+use packfs_format::units::*;
 
 /// `UDF_NAME_LEN`.
 const NAME_LEN_MAX: usize = 254;
@@ -34,14 +35,14 @@ pub(crate) fn name(stored: &[u8]) -> Result<Vec<u8>, &'static str> {
     let (mut shown, is_base_whole) = shown(base);
     let (extension, is_extension_whole) = self::shown(extension);
     let mut is_whole = is_base_whole && is_extension_whole;
-    is_whole &= shown.len().saturating_add(extension.len()) <= NAME_LEN_MAX;
+    is_whole &= shown.len().plus(extension.len()) <= NAME_LEN_MAX;
     is_whole &= !(extension.is_empty() && matches!(shown.as_str(), "." | ".."));
     if !is_whole {
-        let room = NAME_LEN_MAX.saturating_sub(CRC_LEN).saturating_sub(extension.len());
+        let room = NAME_LEN_MAX.minus(CRC_LEN).minus(extension.len());
         while shown.len() > room {
             shown.pop();
         }
-        shown.push_str(&format!("#{:04X}", crc(stored.get(1..).unwrap_or_default())));
+        shown.push_str(&format!("#{:04X}", crc(stored.within(1..))));
     }
     shown.push_str(&extension);
     Ok(shown.into_bytes())
@@ -49,9 +50,9 @@ pub(crate) fn name(stored: &[u8]) -> Result<Vec<u8>, &'static str> {
 
 /// Index of the dot before a short, nonempty extension; the end without one.
 fn extension_at(characters: &[Option<char>]) -> usize {
-    let tail = characters.iter().rev().take(EXTENSION_MAX.saturating_add(1));
+    let tail = characters.iter().rev().take(EXTENSION_MAX.plus(1));
     match tail.into_iter().position(|character| *character == Some('.')) {
-        Some(len) if len > 0 => characters.len().saturating_sub(len).saturating_sub(1),
+        Some(len) if len > 0 => characters.len().minus(len).minus(1),
         _ => characters.len(),
     }
 }
@@ -81,7 +82,7 @@ fn shown(characters: &[Option<char>]) -> (String, bool) {
 /// Decodes a `dstring`: a field whose last byte is the length of the text.
 pub(crate) fn dstring(field: &[u8]) -> String {
     let Some((len, bytes)) = field.split_last() else { return String::new() };
-    let stored = bytes.get(..usize::from(*len).min(bytes.len())).unwrap_or_default();
+    let stored = bytes.within(..usize::from(*len).min(bytes.len()));
     let characters = characters(stored).unwrap_or_default();
     let text: String =
         characters.into_iter().map(|character| character.unwrap_or(char::REPLACEMENT_CHARACTER)).collect();

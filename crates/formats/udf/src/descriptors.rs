@@ -4,7 +4,7 @@ use crate::blocks::Blocks;
 use crate::corruption::{Corruption, Place};
 use crate::disk::*;
 use packfs_core::{Error, ErrorKind, Image, Result, len_of, range_at};
-use packfs_format::structure;
+use packfs_format::{structure, units::*};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -27,9 +27,9 @@ pub(crate) fn find_anchors(image: &Arc<dyn Image>) -> Result<(Blocks, Vec<Anchor
 
 /// Possible blocks of anchors, in search order.
 pub(crate) fn anchor_blocks(blocks: &Blocks) -> Vec<u64> {
-    let last = blocks.count().saturating_sub(1);
+    let last = left(blocks.count(), 1);
     let mut found = ANCHORS.to_vec();
-    for block in [last, last.saturating_sub(256)] {
+    for block in [last, left(last, 256)] {
         if !found.contains(&block) {
             found.push(block);
         }
@@ -88,7 +88,7 @@ impl Sequence {
                 }
                 Err(error) => return Err(error),
             };
-            (at, left) = (at.saturating_add(1), left.saturating_sub(1));
+            (at, left) = (at.plus(1), left.minus(1));
             match structure::<Tag>(&bytes, 0).map(|tag| tag.tag_ident.get()) {
                 Some(TD) => return Ok(found),
                 Some(VDP) => {
@@ -108,7 +108,7 @@ impl Sequence {
         let start = u64::from(extent.ext_location.get());
         let len = u64::from(extent.ext_length.get());
         self.extents.push(range_at(blocks.at(start), len));
-        (start, len.checked_div(blocks.block_len.into()).unwrap_or(0))
+        (start, len.quotient(blocks.block_len.into()))
     }
 
     fn take(&mut self, place: Place, ident: u16, bytes: &[u8]) {
@@ -122,7 +122,7 @@ impl Sequence {
             }
             LVD => {
                 let Some(descriptor) = structure::<LogicalVolDesc>(bytes, 0) else { return };
-                let maps = bytes.get(size_of::<LogicalVolDesc>()..).unwrap_or_default().to_vec();
+                let maps = bytes.within(size_of::<LogicalVolDesc>()..).to_vec();
                 let number = descriptor.vol_desc_seq_num;
                 if self.logical.as_ref().is_none_or(|before| before.descriptor.vol_desc_seq_num <= number) {
                     self.logical = Some(Logical { place, descriptor, maps });
@@ -177,11 +177,11 @@ impl Integrity {
         while extent.ext_length.get() > 0 && left > 0 {
             let start = u64::from(extent.ext_location.get());
             let range = range_at(blocks.at(start), extent.ext_length.get().into());
-            let count = len_of(&range).checked_div(blocks.block_len.into()).unwrap_or(0);
+            let count = len_of(&range).quotient(blocks.block_len.into());
             found.extents.push(range);
             extent = ExtentAd { ext_length: 0.into(), ext_location: 0.into() };
             for block in start..range_at(start, count.min(left)).end {
-                left = left.saturating_sub(1);
+                left = left.minus(1);
                 let place = Place::at("integrity descriptor", blocks.at(block));
                 let location = packfs_core::u32_of(block);
                 match blocks.tagged(place, location, &[]) {
@@ -209,8 +209,8 @@ impl Integrity {
         let head = structure::<LogicalVolIntegrityDesc>(bytes, 0);
         let head = head.filter(|head| head.desc_tag.tag_ident.get() == LVID)?;
         // Two tables with a number for each partition.
-        let tables = u64::from(head.num_of_partitions.get()).saturating_mul(8);
-        let at = tables.saturating_add(size_of::<LogicalVolIntegrityDesc>() as u64);
+        let tables = u64::from(head.num_of_partitions.get()).times(8);
+        let at = tables.plus(size_of::<LogicalVolIntegrityDesc>() as u64);
         self.counts = structure(bytes, packfs_core::usize_of(at));
         self.newest = Some(head);
         Some(head.next_integrity_ext)

@@ -7,7 +7,7 @@ use crate::disk::*;
 use crate::entry::{FileEntry, extent_addr};
 use crate::maps::{Addr, Reader};
 use packfs_core::{ErrorKind, FileType, Name, Result, usize_of};
-use packfs_format::{DirCursor, DirEntry, Extent, ExtentFrom, structure};
+use packfs_format::{DirCursor, DirEntry, Extent, ExtentFrom, structure, units::*};
 use std::ops::ControlFlow;
 
 /// Alignment of identifiers.
@@ -59,17 +59,17 @@ impl Listing<'_> {
             let found = self.extents.get(index).filter(|extent| extent.range().contains(&from));
             let place = Place::at("directory entry", first.unwrap_or(position));
             let extent = found.ok_or(Corruption::EntryEnd { place })?;
-            let len = usize_of(extent.range().end.saturating_sub(from)).min(rest.len());
+            let len = usize_of(extent.range().end.minus(from)).min(rest.len());
             let (part, behind) = rest.split_at_mut(len);
             match extent.from {
                 ExtentFrom::Stored(at) => {
-                    let at = at.saturating_add(from.saturating_sub(extent.offset));
+                    let at = at.plus(from.minus(extent.offset));
                     self.reader.blocks.read(Place::at("directory", at), part)?;
                     first = first.or(Some(at));
                 }
                 _ => part.fill(0),
             }
-            (from, rest) = (from.saturating_add(len as u64), behind);
+            (from, rest) = (from.plus(len as u64), behind);
         }
         Ok(first.unwrap_or(position))
     }
@@ -83,10 +83,10 @@ impl Listing<'_> {
         if found != FID {
             return Err(Corruption::Ident { place, found, wanted: FID }.into());
         }
-        let name_at = bytes.len().saturating_add(head.length_of_imp_use.get().into());
-        let name_end = name_at.saturating_add(head.length_file_ident.into());
+        let name_at = bytes.len().plus(head.length_of_imp_use.get().into());
+        let name_end = name_at.plus(head.length_file_ident.into());
         let len = name_end.checked_next_multiple_of(ALIGN).unwrap_or(name_end);
-        let end = position.saturating_add(len as u64);
+        let end = position.plus(len as u64);
         if end > self.len {
             return Err(Corruption::EntryEnd { place }.into());
         }
@@ -98,7 +98,7 @@ impl Listing<'_> {
             end,
             characteristics: head.file_characteristics,
             addr: extent_addr(head.icb),
-            name: bytes.get(name_at..name_end).unwrap_or_default().to_vec(),
+            name: bytes.within(name_at..name_end).to_vec(),
         })
     }
 }
@@ -129,7 +129,7 @@ impl Reader {
         let mut stored = 0_u64;
         let (len, max) = (dir.len(), self.blocks.image.len());
         self.each_extent(dir, &mut |_| {}, &mut |extent| {
-            stored = stored.saturating_add(extent.len);
+            stored = stored.plus(extent.len);
             extents.push(extent);
             if stored <= max {
                 Ok(ControlFlow::Continue(()))

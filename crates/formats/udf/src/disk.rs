@@ -1,6 +1,6 @@
 //! Raw structures, little-endian, named as in `fs/udf/ecma_167.h` and `fs/udf/osta_udf.h` of Linux.
 
-use packfs_format::disk;
+use packfs_format::{disk, units::*};
 use zerocopy::little_endian::{U16, U32, U64};
 
 /// Start of the volume recognition sequence (ECMA-167 2/8.3).
@@ -323,12 +323,11 @@ impl Timestamp {
             second: self.second,
         };
         let parts = [self.centiseconds, self.hundreds_of_microseconds, self.microseconds];
-        let micros =
-            parts.iter().fold(0_u32, |sum, part| sum.saturating_mul(100).saturating_add(u32::from(*part)));
+        let micros = parts.iter().fold(0_u32, |sum, part| sum.times(100).plus(u32::from(*part)));
         let is_part = parts.iter().all(|part| *part < 100);
         packfs_core::Timestamp {
-            seconds: civil.seconds().saturating_sub(if is_local { offset.saturating_mul(60) } else { 0 }),
-            nanos: if is_part { micros.saturating_mul(1000) } else { 0 },
+            seconds: civil.seconds().minus(if is_local { offset.times(60) } else { 0 }),
+            nanos: if is_part { micros.times(1000) } else { 0 },
         }
     }
 }

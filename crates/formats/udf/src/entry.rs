@@ -6,7 +6,7 @@ use crate::corruption::{Corruption, Place};
 use crate::disk::*;
 use crate::maps::{Addr, Reader};
 use packfs_core::{DeviceNumber, Error, FileType, Meta, Owner, Result, usize_of};
-use packfs_format::{Inode, InodeId, InodeKind, structure};
+use packfs_format::{Inode, InodeId, InodeKind, structure, units::*};
 
 /// Limit of chained indirect entries, as Linux's `UDF_MAX_ICB_NESTING`.
 const INDIRECT_MAX: u32 = 1024;
@@ -95,7 +95,7 @@ impl Reader {
             FileType::Fifo => InodeKind::Fifo,
             FileType::Socket => InodeKind::Socket,
         };
-        let sectors = u64::from(self.blocks.block_len / 512);
+        let recorded = head.logical_blocks_recorded.get().checked_mul(u64::from(self.blocks.block_len / 512));
         let inode = Inode {
             kind,
             meta: Meta {
@@ -104,12 +104,11 @@ impl Reader {
                 mtime: head.modification_time.time(),
             },
             // The count of a directory lacks `.`, which is not stored.
-            links: u32::from(head.file_link_count.get())
-                .saturating_add(u32::from(file_type == FileType::Directory)),
+            links: u32::from(head.file_link_count.get()).plus(u32::from(file_type == FileType::Directory)),
             number: self.number(Addr::of(id))?,
-            doubt: None,
+            doubt: recorded.is_none().then_some("it claims more blocks than an image can have"),
             has_xattrs: false,
-            sectors: head.logical_blocks_recorded.get().saturating_mul(sectors),
+            sectors: recorded.unwrap_or(u64::MAX),
         };
         Ok((inode, entry.streams.is_some()))
     }
@@ -139,21 +138,21 @@ impl FileEntry {
         };
         let attributes = head.length_extended_attr.get();
         let descriptors = head.length_alloc_descs.get();
-        let room = bytes.len().saturating_sub(head_len);
+        let room = bytes.len().minus(head_len);
         let parts = bytes
             .get(head_len..)
             .and_then(|rest| rest.split_at_checked(usize_of(attributes.into())))
             .and_then(|(own, rest)| Some((own, rest.get(..usize_of(descriptors.into()))?)));
         let (attributes, descriptors) =
             parts.ok_or(Corruption::Descriptors { place, attributes, descriptors, room })?;
-        let before = head_len.saturating_add(attributes.len()) as u64;
+        let before = head_len.plus(attributes.len()) as u64;
         Ok(FileEntry {
             addr,
             place,
             streams,
             attributes: attributes.to_vec(),
             descriptors: descriptors.to_vec(),
-            descriptors_at: place.at.saturating_add(before),
+            descriptors_at: place.at.plus(before),
             head,
         })
     }

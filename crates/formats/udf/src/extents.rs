@@ -7,7 +7,7 @@ use crate::disk::*;
 use crate::entry::FileEntry;
 use crate::maps::{Addr, Reader, Run};
 use packfs_core::{Result, range_at, usize_of};
-use packfs_format::{Extent, ExtentFrom, structure};
+use packfs_format::{Extent, ExtentFrom, structure, units::*};
 use std::collections::HashSet;
 use std::ops::{ControlFlow, Range};
 
@@ -60,7 +60,7 @@ impl Reader {
             return Ok(());
         }
         match last.map(|last| self.rest_of_block(&last, offset..len)).transpose()?.flatten() {
-            Some(from) => visit(Extent { offset, len: len.saturating_sub(offset), from }).map(|_| ()),
+            Some(from) => visit(Extent { offset, len: len.minus(offset), from }).map(|_| ()),
             None => Err(Corruption::ExtentsEnd { place, found: offset, len }.into()),
         }
     }
@@ -69,17 +69,17 @@ impl Reader {
     /// appends there without making the extent longer.
     fn rest_of_block(&self, last: &Descriptor, range: Range<u64>) -> Result<Option<ExtentFrom>> {
         let block_len = u64::from(self.blocks.block_len);
-        let within = last.len.checked_rem(block_len).unwrap_or(0);
-        let room = if within == 0 { 0 } else { block_len.saturating_sub(within) };
-        if range.end.saturating_sub(range.start) > room {
+        let within = last.len.remainder(block_len);
+        let room = if within == 0 { 0 } else { block_len.minus(within) };
+        if range.end.minus(range.start) > room {
             return Ok(None);
         }
         if last.kind != EXT_RECORDED {
             return Ok(Some(ExtentFrom::Hole));
         }
-        let block = u64::from(last.addr.block).saturating_add(last.len.checked_div(block_len).unwrap_or(0));
+        let block = u64::from(last.addr.block).plus(last.len.quotient(block_len));
         let (block, _) = self.place(last.addr.partition, block, 1)?;
-        let at = self.blocks.at(block).saturating_add(within);
+        let at = self.blocks.at(block).plus(within);
         self.blocks.check_range(Place::at("file data", at), room)?;
         Ok(Some(ExtentFrom::Stored(at)))
     }
@@ -95,11 +95,11 @@ impl Reader {
         let (mut offset, mut block) = (range.start, u64::from(addr.block));
         let block_len = u64::from(self.blocks.block_len);
         while offset < range.end {
-            let left = range.end.saturating_sub(offset);
+            let left = range.end.minus(offset);
             let (len, from) = if kind == EXT_RECORDED {
                 let (at, count) = self.place(addr.partition, block, left.div_ceil(block_len))?;
-                block = block.saturating_add(count);
-                (left.min(count.saturating_mul(block_len)), ExtentFrom::Stored(self.blocks.at(at)))
+                block = block.plus(count);
+                (left.min(count.times(block_len)), ExtentFrom::Stored(self.blocks.at(at)))
             } else {
                 (left, ExtentFrom::Hole)
             };
@@ -109,7 +109,7 @@ impl Reader {
             if visit(Extent { offset, len, from })?.is_break() {
                 return Ok(ControlFlow::Break(()));
             }
-            offset = offset.saturating_add(len.max(1));
+            offset = offset.plus(len);
         }
         Ok(ControlFlow::Continue(()))
     }
@@ -125,7 +125,7 @@ impl Reader {
         let mut seen = HashSet::new();
         let (mut bytes, mut at) = (entry.descriptors.clone(), 0_usize);
         while let Some((descriptor, len)) = descriptor(&bytes, at, kind, entry.addr.partition, place)? {
-            at = at.saturating_add(len);
+            at = at.plus(len);
             if descriptor.kind != EXT_NEXT {
                 if visit(descriptor)?.is_break() {
                     return Ok(true);
@@ -139,7 +139,7 @@ impl Reader {
             }
             let head: Option<AllocExtDesc> = structure(&block, 0);
             let found = head.map_or(0, |head| head.length_alloc_descs.get());
-            let rest = block.get(size_of::<AllocExtDesc>()..).unwrap_or_default();
+            let rest = block.within(size_of::<AllocExtDesc>()..);
             let room = rest.len();
             let next = rest.get(..usize_of(found.into()));
             let next =
@@ -161,7 +161,7 @@ impl Reader {
             if let ExtentFrom::Stored(at) = extent.from
                 && at.is_multiple_of(block_len)
             {
-                let end = at.saturating_add(extent.len);
+                let end = at.plus(extent.len);
                 found.data.push(at..end.checked_next_multiple_of(block_len).unwrap_or(end));
             }
             Ok(ControlFlow::Continue(()))
@@ -176,7 +176,7 @@ impl Reader {
         self.each_extent(entry, &mut |_| {}, &mut |extent| {
             if let ExtentFrom::Stored(at) = extent.from {
                 let blocks = packfs_core::blocks_of(&extent.range(), block_len);
-                runs.push(Run { range: blocks, at: at.checked_div(block_len).unwrap_or(0) });
+                runs.push(Run { range: blocks, at: at.quotient(block_len) });
             }
             Ok(ControlFlow::Continue(()))
         })?;

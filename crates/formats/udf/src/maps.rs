@@ -5,7 +5,7 @@ use crate::corruption::{Corruption, Place};
 use crate::descriptors::Logical;
 use crate::disk::*;
 use packfs_core::{Error, ErrorKind, Result, len_of, range_at};
-use packfs_format::structure;
+use packfs_format::{structure, units::*};
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -103,7 +103,7 @@ pub(crate) fn read_maps(
     let mut maps: Vec<(u16, RawMap)> = Vec::new();
     let count = packfs_core::usize_of(logical.descriptor.num_partition_maps.get().into());
     let table_len = packfs_core::usize_of(logical.descriptor.map_table_length.get().into());
-    let table = logical.maps.get(..table_len.min(logical.maps.len())).unwrap_or_default();
+    let table = logical.maps.within(..table_len.min(logical.maps.len()));
     for index in 0..count {
         let fault = |fault| Corruption::Map { place, index, fault };
         let map: GenericPartitionMap1 = structure(table, at).ok_or_else(|| fault("ends early"))?;
@@ -123,7 +123,7 @@ pub(crate) fn read_maps(
             _ => return Err(fault("neither type 1 of 6 bytes nor type 2 of 64").into()),
         };
         maps.push((number, raw));
-        at = at.saturating_add(map.partition_map_length.into());
+        at = at.plus(map.partition_map_length.into());
     }
     Ok(maps.into_iter().map(|(_, raw)| raw).collect())
 }
@@ -187,7 +187,7 @@ fn sparable(
     let mut fault = None;
     for at in places.map(|block| blocks.at(block.get().into())) {
         tables.push(range_at(at, fields.size_sparing_table.get().into()));
-        match sparing_table(blocks, Place::at("sparing table", at)) {
+        match sparing_table(blocks, Place::at("sparing table", at), packet_len.into()) {
             Ok((number, spared)) => {
                 if newest.as_ref().is_none_or(|(before, _)| *before < number) {
                     newest = Some((number, spared));
@@ -208,12 +208,16 @@ fn sparable(
 
 /// Reads a sparing table, which may be longer than a block: its number, and the packets that it
 /// moves.
-pub(crate) fn sparing_table(blocks: &Blocks, place: Place) -> Result<(u32, Vec<(u32, u32)>)> {
+pub(crate) fn sparing_table(
+    blocks: &Blocks,
+    place: Place,
+    packet_len: u64,
+) -> Result<(u32, Vec<(u32, u32)>)> {
     let mut bytes = vec![0; size_of::<SparingTable>()];
     blocks.read(place, &mut bytes)?;
     let head: Option<SparingTable> = structure(&bytes, 0);
     let count = head.map_or(0, |head| usize::from(head.reallocation_table_len.get())).min(SPARED_MAX);
-    let len = count.saturating_mul(size_of::<SparingEntry>()).saturating_add(bytes.len());
+    let len = count.times(size_of::<SparingEntry>()).plus(bytes.len());
     bytes.resize(len, 0);
     blocks.read(place, &mut bytes)?;
     let tag = crate::blocks::verified(place, &bytes)?;
@@ -222,7 +226,7 @@ pub(crate) fn sparing_table(blocks: &Blocks, place: Place) -> Result<(u32, Vec<(
     else {
         return Err(Corruption::Ident { place, found: tag.tag_ident.get(), wanted: SPARING }.into());
     };
-    let entries = bytes.get(size_of::<SparingTable>()..).unwrap_or_default();
+    let entries = bytes.within(size_of::<SparingTable>()..);
     let entries = entries.chunks_exact(size_of::<SparingEntry>());
     let mut spared: Vec<(u32, u32)> = entries
         .filter_map(|entry| structure::<SparingEntry>(entry, 0))
@@ -230,6 +234,9 @@ pub(crate) fn sparing_table(blocks: &Blocks, place: Place) -> Result<(u32, Vec<(
         // Higher values mark free or defective packets.
         .filter(|(from, _)| *from < 0xffff_fff0)
         .collect();
+    if let Some(&(found, _)) = spared.iter().find(|(from, _)| !u64::from(*from).is_multiple_of(packet_len)) {
+        return Err(Corruption::Spared { place, found, packet_len }.into());
+    }
     spared.sort_unstable();
     Ok((head.sequence_num.get(), spared))
 }
@@ -251,21 +258,19 @@ impl Reader {
         match map.ok_or(Corruption::Reference { found: partition, count })? {
             Map::Physical(blocks) => {
                 check_block(partition, block, len, blocks)?;
-                Ok((blocks.start.saturating_add(block), len))
+                Ok((blocks.start.plus(block), len))
             }
             Map::Sparable { blocks, packet_len, spared, .. } => {
                 check_block(partition, block, len, blocks)?;
-                let within = block.checked_rem(*packet_len).unwrap_or(0);
-                let packet = block.saturating_sub(within);
+                let within = block.remainder(*packet_len);
+                let packet = block.minus(within);
                 let index = spared.partition_point(|(from, _)| u64::from(*from) < packet);
                 Ok(match spared.get(index) {
                     Some((from, to)) if u64::from(*from) == packet => {
-                        (u64::from(*to).saturating_add(within), len.min(packet_len.saturating_sub(within)))
+                        (u64::from(*to).plus(within), len.min(packet_len.minus(within)))
                     }
-                    Some((next, _)) => {
-                        (blocks.start.saturating_add(block), len.min(u64::from(*next).saturating_sub(block)))
-                    }
-                    None => (blocks.start.saturating_add(block), len),
+                    Some((next, _)) => (blocks.start.plus(block), len.min(u64::from(*next).minus(block))),
+                    None => (blocks.start.plus(block), len),
                 })
             }
             Map::Virtual { of, table, .. } => {
@@ -325,6 +330,6 @@ fn check_block(partition: u16, found: u64, len: u64, blocks: &Range<u64>) -> Res
 pub(crate) fn in_runs(runs: &[Run], block: u64, len: u64) -> Option<(u64, u64)> {
     let index = runs.partition_point(|run| run.range.end <= block);
     let run = runs.get(index).filter(|run| run.range.contains(&block))?;
-    let at = run.at.saturating_add(block.saturating_sub(run.range.start));
-    Some((at, len.min(run.range.end.saturating_sub(block))))
+    let at = run.at.plus(block.minus(run.range.start));
+    Some((at, len.min(run.range.end.minus(block))))
 }

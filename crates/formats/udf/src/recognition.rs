@@ -4,7 +4,7 @@ use crate::blocks::verified;
 use crate::corruption::Place;
 use crate::disk::*;
 use packfs_core::{Image, Result, range_at};
-use packfs_format::structure;
+use packfs_format::{structure, units::*};
 use std::ops::Range;
 use zerocopy::IntoBytes;
 
@@ -32,7 +32,7 @@ impl Recognition {
                 found.idents.push(descriptor.std_ident);
                 found.end = range_at(at, RECOGNITION_SECTOR).end;
             }
-            let gap = at.saturating_sub(found.end) / RECOGNITION_SECTOR;
+            let gap = left(at, found.end) / RECOGNITION_SECTOR;
             if found.idents.is_empty() || gap >= GAP_MAX {
                 break;
             }

@@ -7,7 +7,7 @@ use crate::entry::{FileEntry, extent_addr};
 use crate::maps::{Addr, Map};
 use crate::volume::UdfVolume;
 use packfs_core::{FileType, Result, range_at};
-use packfs_format::{Claims, Space, SpaceOwner};
+use packfs_format::{Claims, Space, SpaceOwner, units::*};
 use std::collections::HashSet;
 use std::ops::{ControlFlow, Range};
 
@@ -27,7 +27,7 @@ impl UdfVolume {
             let start = u64::from(partition.partition_starting_location.get());
             let uses = &partition.partition_contents_use;
             for ad in [uses.unalloc_space_bitmap, uses.freed_space_bitmap, uses.unalloc_space_table] {
-                let at = blocks.at(start.saturating_add(ad.ext_position.get().into()));
+                let at = blocks.at(start.plus(ad.ext_position.get().into()));
                 claims.add(range_at(at, u64::from(ad.ext_length.get() & EXTENT_LEN_MASK)), "space tables");
             }
         }

@@ -6,7 +6,7 @@ use crate::disk::PathComponent;
 use crate::entry::FileEntry;
 use crate::maps::Reader;
 use packfs_core::{FileType, Result};
-use packfs_format::structure;
+use packfs_format::{structure, units::*};
 
 const STORED_LEN_MAX: u64 = 64 << 10;
 /// Longest target that Linux returns.
@@ -33,9 +33,9 @@ fn joined(mut stored: &[u8]) -> Result<Vec<u8>, &'static str> {
     let mut target = Vec::new();
     while !stored.is_empty() {
         let head: PathComponent = structure(stored, 0).ok_or("ends within a component")?;
-        let rest = stored.get(size_of::<PathComponent>()..).unwrap_or_default();
+        let rest = stored.within(size_of::<PathComponent>()..);
         let name = rest.get(..head.length_component_ident.into()).ok_or("ends within a component")?;
-        stored = rest.get(name.len()..).unwrap_or_default();
+        stored = rest.within(name.len()..);
         match head.component_type {
             // A root on which writer and reader would have to agree.
             1 if !name.is_empty() => {}

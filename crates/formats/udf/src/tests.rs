@@ -162,6 +162,22 @@ fn seal(bytes: &mut [u8], at: usize, end: usize) {
     bytes[at + 4] = bytes[at..at + 16].iter().fold(0, |sum: u8, byte| sum.wrapping_add(*byte));
 }
 
+/// Blocks between the start of a packet and one that is moved would have no length.
+#[test]
+fn a_sparing_table_that_moves_parts_of_packets_is_an_error() {
+    let mut bytes = image(SPARABLE);
+    let ident = b"*UDF Sparing Table";
+    let tables: Vec<usize> =
+        (0..bytes.len()).step_by(512).filter(|at| bytes[at + 17..].starts_with(ident)).collect();
+    assert!(!tables.is_empty());
+    for at in tables {
+        bytes[at + 56..at + 60].copy_from_slice(&33_u32.to_le_bytes());
+        let end = at + 16 + usize::from(u16::from_le_bytes([bytes[at + 10], bytes[at + 11]]));
+        seal(&mut bytes, at, end);
+    }
+    assert_refused(open(bytes).map(drop), ErrorKind::Corrupt, "moves a packet from block 33, multiples of");
+}
+
 #[test]
 fn a_root_without_links_is_an_error() {
     let mut bytes = image(SMALL);

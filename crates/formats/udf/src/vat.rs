@@ -6,7 +6,7 @@ use crate::disk::*;
 use crate::entry::FileEntry;
 use crate::maps::{Addr, Reader};
 use packfs_core::{ErrorKind, Result, range_at, u32_of, usize_of};
-use packfs_format::structure;
+use packfs_format::{structure, units::*};
 use std::ops::Range;
 
 /// Number of blocks searched at the end of an image. Linux reads the last four; images may be
@@ -17,12 +17,12 @@ impl Reader {
     /// Finds the newest table of a virtual partition in partition `of`. Returns its blocks, and the
     /// byte ranges of its file.
     pub(crate) fn virtual_table(&self, of: u16, is_old: bool) -> Result<(Vec<u32>, Vec<Range<u64>>)> {
-        let last = self.blocks.count().saturating_sub(1);
-        let first = last.saturating_sub(SEARCHED);
+        let last = left(self.blocks.count(), 1);
+        let first = left(last, SEARCHED);
         let start =
             self.maps.get(usize::from(of)).and_then(|map| map.blocks()).map_or(0, |blocks| blocks.start);
         for block in (first.max(start)..=last).rev() {
-            let addr = Addr { partition: of, block: u32_of(block.saturating_sub(start)) };
+            let addr = Addr { partition: of, block: u32_of(block.minus(start)) };
             match self.entry(addr) {
                 Ok(entry) => {
                     if let Some(table) = self.table_in(&entry, is_old)? {

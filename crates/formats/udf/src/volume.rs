@@ -8,7 +8,7 @@ use crate::recognition::Recognition;
 use packfs_core::{FileType, Result};
 use packfs_format::{
     DirCursor, DirEntry, Directories, Extent, Extents, Facts, FormatInfo, Health, Inode, InodeId, NameIndex,
-    Volume,
+    Volume, units::*,
 };
 use std::ops::{ControlFlow, Range};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -46,10 +46,10 @@ impl UdfVolume {
         let blocks = &self.reader.blocks;
         let partitions = self.reader.maps.iter().filter_map(|map| map.blocks());
         let ends = partitions.map(|range| blocks.at(range.end));
-        let anchors = self.anchors.iter().map(|(at, _)| at.saturating_add(blocks.block_len.into()));
+        let anchors = self.anchors.iter().map(|(at, _)| at.plus(blocks.block_len.into()));
         let sequences = self.anchors.iter().flat_map(|(_, anchor)| {
             [anchor.main_vol_desc_seq_ext, anchor.reserve_vol_desc_seq_ext].map(|extent| {
-                blocks.at(extent.ext_location.get().into()).saturating_add(extent.ext_length.get().into())
+                blocks.at(extent.ext_location.get().into()).plus(extent.ext_length.get().into())
             })
         });
         ends.chain(anchors).chain(sequences).max().unwrap_or(0)
@@ -103,9 +103,9 @@ impl Volume for UdfVolume {
     /// Counts of the integrity descriptor, or a bound by the size.
     fn inode_count_hint(&self) -> u64 {
         let counts = self.integrity.counts;
-        let counts = counts
-            .map(|counts| u64::from(counts.num_files.get()).saturating_add(counts.num_dirs.get().into()));
-        counts.unwrap_or(0).min(self.reader.blocks.count())
+        let counts =
+            counts.map(|counts| u64::from(counts.num_files.get()).plus(counts.num_dirs.get().into()));
+        counts.unwrap_or(u64::MAX).min(self.reader.blocks.count())
     }
 
     fn made_at(&self) -> Option<i64> {
