@@ -9,7 +9,7 @@ use crate::inode::{DiskInode, Fork, Form};
 use crate::mapping::Mapping;
 use crate::volume::XfsVolume;
 use packfs_core::{ErrorKind, Result, Xattrs, escaped, usize_of};
-use packfs_format::{InodeId, structure, structures};
+use packfs_format::{InodeId, structure, structures, units::*};
 use std::collections::HashSet;
 use std::ops::ControlFlow;
 use zerocopy::big_endian::U32;
@@ -51,9 +51,9 @@ impl RawAttr<'_> {
     }
 
     fn len(&self) -> usize {
-        let len = self.name.len().saturating_add(3);
+        let len = self.name.len().plus(3);
         match self.value {
-            RawValue::Here(value) => len.saturating_add(value.len()),
+            RawValue::Here(value) => len.plus(value.len()),
             RawValue::Blocks { .. } => len,
         }
     }
@@ -115,7 +115,7 @@ impl XfsVolume {
                     .attr_value(&inode, first, len)
                     .map_err(|error| error.at(format_args!("\"{}\"", escaped(&attr.full_name()))))?,
             };
-            total = total.saturating_add((value.len() as u64).saturating_add(attr.name.len() as u64));
+            total = total.plus((value.len() as u64).plus(attr.name.len() as u64));
             if total > TOTAL_MAX {
                 return Err(Corruption::AttrTotal { ino: inode.ino, max: TOTAL_MAX }.into());
             }
@@ -149,7 +149,7 @@ impl XfsVolume {
         let mut block = self.attr_block(inode, number)?;
         let mut levels = 0_u64;
         while block.is_node()? {
-            levels = levels.saturating_add(1);
+            levels = levels.plus(1);
             if levels > LEVELS_MAX {
                 return Err(Corruption::AttrDepth { ino: inode.ino, max: LEVELS_MAX }.into());
             }
@@ -181,7 +181,7 @@ impl XfsVolume {
             Ok(ControlFlow::Break(()))
         })?;
         let mapping = found.ok_or(Corruption::AttrLeaf { ino: inode.ino, block: number })?;
-        let start = mapping.start.saturating_add(number.saturating_sub(mapping.offset));
+        let start = mapping.start.plus(number.minus(mapping.offset));
         self.block(BlockKind::Tree, &[(start, 1)], inode.ino)
     }
 
@@ -193,7 +193,7 @@ impl XfsVolume {
             (read::<AttrLeafHdr>(bytes, 0, place)?.count, size_of::<AttrLeafHdr>())
         };
         let count = count.get();
-        let entries = bytes.get(entries_at..).unwrap_or_default();
+        let entries = bytes.within(entries_at..);
         let max = entries.len() / ENTRY_LEN;
         if usize::from(count) > max {
             return Err(Corruption::Records { place, found: count.into(), max: max as u64 }.into());
@@ -226,14 +226,14 @@ impl XfsVolume {
         }
         let block_len = self.super_block.block_len;
         let header = if self.super_block.is_v5() { size_of::<RmtHdr>() as u64 } else { 0 };
-        let wanted = len.div_ceil(block_len.saturating_sub(header));
+        let wanted = len.div_ceil(block_len.minus(header));
         let (mut value, mut next) = (Vec::new(), first);
-        let end = first.saturating_add(wanted);
+        let end = first.plus(wanted);
         self.each_mapping(inode, Fork::Attr, first, &mut |mapping| {
             if mapping.offset > next {
                 return Ok(ControlFlow::Break(()));
             }
-            let mut start = mapping.start.saturating_add(next.saturating_sub(mapping.offset));
+            let mut start = mapping.start.plus(next.minus(mapping.offset));
             while next < end.min(mapping.end()) {
                 let bytes = self.read_runs(&[(start, 1)], ino)?;
                 let found = if self.super_block.is_v5() {
@@ -241,9 +241,9 @@ impl XfsVolume {
                 } else {
                     &bytes
                 };
-                let left = usize_of(len).saturating_sub(value.len());
+                let left = usize_of(len).minus(value.len());
                 value.extend_from_slice(found.get(..left).unwrap_or(found));
-                (next, start) = (next.saturating_add(1), start.saturating_add(1));
+                (next, start) = (next.plus(1), start.plus(1));
             }
             Ok(if next < end { ControlFlow::Continue(()) } else { ControlFlow::Break(()) })
         })?;
@@ -292,14 +292,14 @@ fn each_short_attr(inode: &DiskInode, visit: &mut Visit<'_>) -> Result<()> {
         if flags & ROOT != 0 && flags & SECURE != 0 {
             return Err(Corruption::ShortFlags { ino, found: flags }.into());
         }
-        let name_at = at.saturating_add(size_of::<AttrSfEntry>());
+        let name_at = at.plus(size_of::<AttrSfEntry>());
         let name = part(bytes, name_at, entry.namelen.into()).ok_or(fault(at))?;
-        let value_at = name_at.saturating_add(name.len());
+        let value_at = name_at.plus(name.len());
         let value = part(bytes, value_at, entry.valuelen.into()).ok_or(fault(at))?;
         if visit(RawAttr { flags, name, value: RawValue::Here(value) })?.is_break() {
             break;
         }
-        at = value_at.saturating_add(value.len());
+        at = value_at.plus(value.len());
     }
     Ok(())
 }

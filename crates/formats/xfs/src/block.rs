@@ -6,7 +6,7 @@ use crate::kept::{KeptBlock, Run};
 use crate::super_block::SECTOR;
 use crate::volume::XfsVolume;
 use packfs_core::{Result, usize_of};
-use packfs_format::FaultPlace;
+use packfs_format::{FaultPlace, units::*};
 use std::mem::offset_of;
 use std::sync::Arc;
 use zerocopy::big_endian::{U32, U64};
@@ -129,17 +129,17 @@ impl XfsVolume {
             let Some(at) = self.super_block.blocks_at(start, count) else {
                 return Err(Corruption::ExtentPlace { ino: owner, offset: 0, start, count }.into());
             };
-            let len = usize_of(count.saturating_mul(block_len));
+            let len = usize_of(count.times(block_len));
             let done = bytes.len();
-            bytes.resize(done.saturating_add(len), 0);
-            self.image.read_exact_at(at, bytes.get_mut(done..).unwrap_or_default())?;
+            bytes.resize(done.plus(len), 0);
+            self.image.read_exact_at(at, bytes.within_mut(done..))?;
         }
         Ok(bytes)
     }
 
     /// True if the log changed only a part of the directory block in this run.
     fn has_changed_part(&self, (start, count): Run) -> bool {
-        let mut blocks = start..start.saturating_add(count);
+        let mut blocks = start..start.plus(count);
         blocks.any(|block| self.super_block.blocks_at(block, 1).is_some_and(|at| self.notes.has_part(at)))
     }
 

@@ -4,12 +4,12 @@
 
 use crate::block::{Block, BlockKind};
 use crate::corruption::{Corruption, read};
-use crate::disk::{BMAP_HEADER_LEN, BMAP_HEADER_LEN_V4, BmbtRec, BmdrBlock, BtreeBlock, part};
+use crate::disk::{BMAP_HEADER_LEN, BMAP_HEADER_LEN_V4, BmbtRec, BmdrBlock, BtreeBlock};
 use crate::inode::{DiskInode, Fork, Form};
 use crate::mapping::Mapping;
 use crate::volume::XfsVolume;
 use packfs_core::{Result, usize_of};
-use packfs_format::{structure, structures};
+use packfs_format::{structure, structures, units::*};
 use std::ops::ControlFlow;
 use zerocopy::big_endian::U64;
 
@@ -73,9 +73,9 @@ impl Node {
     /// Takes `count` of the keys and pointers in `records`, which has room for `max` of each,
     /// beginning with the last whose key is at most `from`. `None` if the records are too short.
     fn new(level: u16, records: &[u8], (count, max): (usize, usize), from: u64) -> Option<Node> {
-        let len = count.saturating_mul(KEY_LEN);
+        let len = count.times(KEY_LEN);
         let keys = structures::<U64>(part(records, 0, len)?);
-        let pointers = part(records, max.saturating_mul(KEY_LEN), len)?;
+        let pointers = part(records, max.times(KEY_LEN), len)?;
         let passed = keys.skip(1).take_while(|key| key.get() <= from).count();
         Some(Node { level, pointers: structures(pointers).skip(passed).collect::<Vec<_>>().into_iter() })
     }
@@ -101,7 +101,7 @@ impl XfsVolume {
         let mut visitor = Visitor { volume: self, inode, fork, before: 0, from, visit };
         match inode.fork_form(fork) {
             Form::Extents => {
-                let len = usize_of(inode.extent_count(fork)).saturating_mul(EXTENT_LEN);
+                let len = usize_of(inode.extent_count(fork)).times(EXTENT_LEN);
                 let ino = inode.ino;
                 let cut = Corruption::ShortForm { ino, what: "extents", at: len as u64 };
                 visitor.take_all(part(inode.fork(fork), 0, len).ok_or(cut)?).map(drop)
@@ -131,7 +131,7 @@ impl XfsVolume {
         let from = visitor.from;
         let mut path = vec![root_node(inode, fork, from)?];
         while let Some(node) = path.last_mut() {
-            let level = node.level.saturating_sub(1);
+            let level = node.level.minus(1);
             let Some(pointer) = node.pointers.next().map(U64::get) else {
                 path.pop();
                 continue;
@@ -139,13 +139,13 @@ impl XfsVolume {
             met(pointer);
             let block = self.block(BlockKind::Map, &[(pointer, 1)], inode.ino)?;
             let count = self.tree_records(&block, level)?;
-            let records = block.bytes.get(self.map_header_len()..).unwrap_or_default();
+            let records = block.bytes.within(self.map_header_len()..);
             let cut = Corruption::Cut { place: block.place, at: block.bytes.len() as u64 };
             if level > 0 {
                 path.push(Node::new(level, records, (count, self.records_max()), from).ok_or(cut)?);
                 continue;
             }
-            let records = part(records, 0, count.saturating_mul(EXTENT_LEN)).ok_or(cut)?;
+            let records = part(records, 0, count.times(EXTENT_LEN)).ok_or(cut)?;
             if visitor.take_all(records)?.is_break() {
                 return Ok(());
             }
@@ -159,7 +159,7 @@ impl XfsVolume {
 
     /// Maximum records of a tree block; those of nodes are as long as those of leaves.
     fn records_max(&self) -> usize {
-        usize_of(self.super_block.block_len).saturating_sub(self.map_header_len()) / EXTENT_LEN
+        usize_of(self.super_block.block_len).minus(self.map_header_len()) / EXTENT_LEN
     }
 
     /// Checks the level of a tree block, and returns its number of records.
@@ -185,10 +185,10 @@ fn root_node(inode: &DiskInode, fork: Fork, from: u64) -> Result<Node, Corruptio
     let cut = Corruption::ShortForm { ino, what: "root of a tree of extents", at: 0 };
     let root: BmdrBlock = structure(bytes, 0).ok_or(cut)?;
     let (level, records) = (root.bb_level.get(), root.bb_numrecs.get());
-    let max = bytes.len().saturating_sub(ROOT_HEADER_LEN) / EXTENT_LEN;
+    let max = bytes.len().minus(ROOT_HEADER_LEN) / EXTENT_LEN;
     if !(1..LEVELS_MAX).contains(&level) || records == 0 || usize::from(records) > max {
         return Err(Corruption::ForkRoot { ino, fork: fork.word(), level, records });
     }
-    let behind = bytes.get(ROOT_HEADER_LEN..).unwrap_or_default();
+    let behind = bytes.within(ROOT_HEADER_LEN..);
     Node::new(level, behind, (records.into(), max), from).ok_or(cut)
 }

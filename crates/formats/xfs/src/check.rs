@@ -12,7 +12,7 @@ use crate::inode::{DiskInode, Fork, Form};
 use crate::volume::XfsVolume;
 use packfs_core::{FileType, Name, Result, range_at};
 use packfs_format::check::{DataPlaces, Hierarchy, Report, Tally};
-use packfs_format::{Check, ExtentFrom, Finding, InodeId, Volume};
+use packfs_format::{Check, ExtentFrom, Finding, InodeId, Volume, units::*};
 use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
 
@@ -188,12 +188,12 @@ impl Walk<'_, '_> {
             self.claimed_type(&path, number, &inode);
             if is_dir && let Some(parent) = self.hierarchy.dir(dir) {
                 let links = self.dir_links.entry(parent).or_insert((0, 0, dir));
-                links.1 = links.1.saturating_add(1);
+                links.1 = links.1.plus(1);
             }
         }
         if is_dir {
             let index = self.dir_count;
-            self.dir_count = index.saturating_add(1);
+            self.dir_count = index.plus(1);
             let links = self.dir_links.entry(ino).or_insert((0, 0, index));
             (links.0, links.2) = (inode.links, index);
         }
@@ -218,7 +218,7 @@ impl Walk<'_, '_> {
         }
         let mut count = 0_u64;
         self.volume.each_mapping(inode, fork, 0, &mut |_| {
-            count = count.saturating_add(1);
+            count = count.plus(1);
             Ok(ControlFlow::Continue(()))
         })?;
         let wanted = inode.extent_count(fork);
@@ -254,7 +254,7 @@ impl Walk<'_, '_> {
         let mut dirs: Vec<_> = self.dir_links.into_values().collect();
         dirs.sort_unstable_by_key(|(_, _, index)| *index);
         for (links, subdirs, index) in dirs {
-            let wanted = subdirs.saturating_add(2);
+            let wanted = subdirs.plus(2);
             if links != wanted {
                 let fault = format_args!("link count {links}, but it holds {subdirs} directories");
                 self.report.error(self.hierarchy.path(index), fault);

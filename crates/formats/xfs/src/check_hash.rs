@@ -10,7 +10,7 @@ use crate::disk::*;
 use crate::inode::{DiskInode, Form};
 use crate::volume::XfsVolume;
 use packfs_core::Result;
-use packfs_format::structures;
+use packfs_format::{structures, units::*};
 use std::ops::ControlFlow;
 
 /// Directory offset of the free index; hash tables precede it (`XFS_DIR2_FREE_OFFSET`).
@@ -104,8 +104,8 @@ fn single_table(block: &Block, found: &mut Vec<(u32, u32)>) -> Result<()> {
 /// Collects entries, whose hashes must not decrease.
 fn entries(block: &Block, at: usize, count: usize, found: &mut Vec<(u32, u32)>) -> Result<()> {
     let place = block.place;
-    let Some(bytes) = part(&block.bytes, at, count.saturating_mul(ENTRY_LEN)) else {
-        let max = (block.bytes.len().saturating_sub(at) / ENTRY_LEN) as u64;
+    let Some(bytes) = part(&block.bytes, at, count.times(ENTRY_LEN)) else {
+        let max = (block.bytes.len().minus(at) / ENTRY_LEN) as u64;
         return Err(Corruption::Records { place, found: count as u64, max }.into());
     };
     let mut before = 0;

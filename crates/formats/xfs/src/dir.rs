@@ -10,7 +10,7 @@ use crate::inode::{DiskInode, Fork, Form};
 use crate::kept::Run;
 use crate::volume::XfsVolume;
 use packfs_core::{FileType, Name, Result};
-use packfs_format::{DirCursor, DirEntry, Directories, InodeId};
+use packfs_format::{DirCursor, DirEntry, Directories, InodeId, units::*};
 use std::ops::ControlFlow;
 
 /// Directory offset of the hash table; data precedes it (`XFS_DIR2_LEAF_OFFSET`).
@@ -42,29 +42,29 @@ impl XfsVolume {
         // Runs of the current directory block, and the number of blocks in them.
         let (mut runs, mut filled): (Vec<Run>, u64) = (Vec::new(), 0);
         // Directories do not share blocks.
-        let left_max = self.image.len().checked_div(self.super_block.block_len).unwrap_or(0);
-        let mut left = inode.blocks.min(left_max);
+        let left_max = self.image.len().quotient(self.super_block.block_len);
+        let mut room = inode.blocks.min(left_max);
         let (from, _) = self.super_block.dir_block_of(self.super_block.block_of(range.start));
-        self.each_mapping(inode, Fork::Data, from.saturating_mul(per_block), &mut |mapping| {
+        self.each_mapping(inode, Fork::Data, from.times(per_block), &mut |mapping| {
             let (mut offset, mut start) = (mapping.offset, mapping.start);
-            let first = from.saturating_mul(per_block);
-            let skipped = first.saturating_sub(offset);
-            (offset, start) = (offset.saturating_add(skipped), start.saturating_add(skipped));
+            let first = from.times(per_block);
+            let skipped = left(first, offset);
+            (offset, start) = (offset.plus(skipped), start.plus(skipped));
             while offset < mapping.end() {
                 let (index, within) = self.super_block.dir_block_of(offset);
-                let at = index.saturating_mul(dir_len);
+                let at = nth_at(0, index, dir_len);
                 if at >= range.end {
                     return Ok(ControlFlow::Break(()));
                 }
-                let count = per_block.saturating_sub(within).min(mapping.end().saturating_sub(offset));
+                let count = per_block.minus(within).min(mapping.end().minus(offset));
                 if within != filled {
                     return Err(Corruption::DirHole { ino: inode.ino, offset: at }.into());
                 }
                 runs.push((start, count));
-                filled = filled.saturating_add(count);
-                (offset, start) = (offset.saturating_add(count), start.saturating_add(count));
+                filled = filled.plus(count);
+                (offset, start) = (offset.plus(count), start.plus(count));
                 let max = inode.blocks.min(left_max);
-                left = left.checked_sub(count).ok_or(Corruption::DirMapped { ino: inode.ino, max })?;
+                room = room.checked_sub(count).ok_or(Corruption::DirMapped { ino: inode.ino, max })?;
                 if filled == per_block {
                     filled = 0;
                     if visit(at, &std::mem::take(&mut runs))?.is_break() {
@@ -104,7 +104,7 @@ impl XfsVolume {
             });
             if let Err(error) = listed {
                 fault.get_or_insert(error);
-                damaged = damaged.saturating_add(1);
+                damaged = damaged.plus(1);
                 if damaged > DAMAGED_MAX {
                     return Err(Corruption::DirBlocks { ino: inode.ino, max: DAMAGED_MAX }.into());
                 }

@@ -6,7 +6,7 @@ use crate::disk::*;
 use crate::inode::{DiskInode, Fork};
 use crate::super_block::SuperBlock;
 use packfs_core::{FileType, Result, usize_of};
-use packfs_format::structure;
+use packfs_format::{structure, units::*};
 use std::ops::ControlFlow;
 use zerocopy::big_endian::{U16, U32, U64};
 
@@ -52,7 +52,7 @@ impl<'a> ShortForm<'a> {
     pub(crate) fn new(inode: &'a DiskInode, super_block: &SuperBlock) -> Self {
         let bytes = inode.fork(Fork::Data);
         let len = usize::try_from(inode.size).unwrap_or(usize::MAX).min(bytes.len());
-        let bytes = bytes.get(..len).unwrap_or_default();
+        let bytes = bytes.within(..len);
         let number_len = if bytes.get(1).is_some_and(|long| *long > 0) { 8 } else { 4 };
         ShortForm { bytes, ino: inode.ino, has_types: super_block.has_ftype(), number_len }
     }
@@ -78,14 +78,14 @@ impl<'a> ShortForm<'a> {
     /// Calls `visit` for the entries from index `from` on, which starts at 1; indexes replace
     /// offsets.
     pub(crate) fn each(&self, from: u64, visit: &mut Visit<'_>) -> Result<()> {
-        let mut at = 2_usize.saturating_add(self.number_len);
+        let mut at = 2_usize.plus(self.number_len);
         let fault = |at: usize| Corruption::ShortForm { ino: self.ino, what: "directory", at: at as u64 };
-        let [count, ..] = part(self.bytes, 0, at).unwrap_or_default() else {
+        let Some([count, ..]) = part(self.bytes, 0, at) else {
             return Err(fault(0).into());
         };
         for index in 1..=u64::from(*count) {
             let (entry, end) = self.entry(at).ok_or(fault(at))?;
-            let entry = RawEntry { at: index, next: index.saturating_add(1), ..entry };
+            let entry = RawEntry { at: index, next: index.plus(1), ..entry };
             if index >= from && visit(entry).is_break() {
                 break;
             }
@@ -121,7 +121,7 @@ impl<'a> DataBlock<'a> {
             let unused: Dir2DataUnused = read(bytes, at, place)?;
             if unused.freetag.get() == FREE {
                 let found = unused.length.get();
-                let next = at.saturating_add(found.into());
+                let next = at.plus(found.into());
                 if found < FREE_LEN_MIN || !found.is_multiple_of(8) || next > self.end {
                     return Err(Corruption::DirFree { place, at: here, found }.into());
                 }
@@ -129,19 +129,19 @@ impl<'a> DataBlock<'a> {
                 continue;
             }
             let head: Dir2DataEntry = read(bytes, at, place)?;
-            let name_at = at.saturating_add(size_of::<Dir2DataEntry>());
-            let type_at = name_at.saturating_add(head.namelen.into());
-            let len = type_at.saturating_sub(at).saturating_add(2).saturating_add(self.has_types.into());
-            let next = at.saturating_add(len.next_multiple_of(8));
+            let name_at = at.plus(size_of::<Dir2DataEntry>());
+            let type_at = name_at.plus(head.namelen.into());
+            let len = type_at.minus(at).plus(2).plus(self.has_types.into());
+            let next = at.plus(len.next_multiple_of(8));
             let name = part(bytes, name_at, head.namelen.into()).filter(|_| next <= self.end);
             let name = name.ok_or(Corruption::DirEntry { place, at: here })?;
-            let found = read::<U16>(bytes, next.saturating_sub(2), place)?.get();
+            let found = read::<U16>(bytes, next.minus(2), place)?.get();
             if usize::from(found) != at {
                 return Err(Corruption::DirTag { place, at: here, found }.into());
             }
             let file_type = if self.has_types { read(bytes, type_at, place)? } else { 0 };
-            let entry_at = self.offset.saturating_add(here);
-            let next_at = self.offset.saturating_add(next as u64);
+            let entry_at = self.offset.plus(here);
+            let next_at = self.offset.plus(next as u64);
             let entry = RawEntry { name, ino: head.inumber.get(), file_type, at: entry_at, next: next_at };
             if entry_at >= from && visit(entry).is_break() {
                 return Ok(());
@@ -162,11 +162,11 @@ pub(crate) fn has_hash_table(bytes: &[u8]) -> bool {
 /// number of entries.
 pub(crate) fn hash_table(block: &Block, start: usize) -> Result<(usize, usize)> {
     let place = block.place;
-    let tail_at = block.bytes.len().saturating_sub(size_of::<Dir2BlockTail>());
+    let tail_at = block.bytes.len().minus(size_of::<Dir2BlockTail>());
     let count = read::<Dir2BlockTail>(&block.bytes, tail_at, place)?.count.get();
     let count = usize_of(count.into());
-    let max = tail_at.saturating_sub(start) / LEAF_LEN;
-    match tail_at.checked_sub(count.saturating_mul(LEAF_LEN)).filter(|at| *at >= start) {
+    let max = tail_at.minus(start) / LEAF_LEN;
+    match tail_at.checked_sub(count.times(LEAF_LEN)).filter(|at| *at >= start) {
         Some(at) => Ok((at, count)),
         None => Err(Corruption::DirTail { place, found: count as u64, max: max as u64 }.into()),
     }

@@ -4,14 +4,14 @@ use crate::features;
 use crate::super_block::SuperBlock;
 use crate::volume::XfsVolume;
 use packfs_core::{escaped, uuid_text};
-use packfs_format::{FactValue, Facts};
+use packfs_format::{FactValue, Facts, units::*};
 
 impl XfsVolume {
     /// Implements [`packfs_format::Volume::facts`].
     pub(crate) fn describe(&self) -> Facts {
         let super_block = &self.super_block;
         let text = |text: &str| FactValue::Text(text.to_owned());
-        let bytes_of = |blocks: u64| FactValue::Bytes(blocks.saturating_mul(super_block.block_len));
+        let bytes_of = |blocks: u64| FactValue::Bytes(nth_at(0, blocks, super_block.block_len));
         let mut facts = Facts::default();
         facts.push("format", "Format", text(crate::INFO.name));
         facts.push("version", "Version", FactValue::Text(super_block.version.to_string()));
@@ -29,10 +29,13 @@ impl XfsVolume {
         facts.push("group_len", "Allocation group length", bytes_of(super_block.ag_blocks));
         facts.push("image_len", "Image length", FactValue::Bytes(self.image.len()));
         facts.push("filesystem_len", "Filesystem length", FactValue::Bytes(super_block.len()));
-        let used = super_block.blocks.saturating_sub(super_block.blocks_free);
-        facts.push("bytes_used", "Bytes used", bytes_of(used));
-        let inodes = super_block.inode_count.saturating_sub(super_block.inodes_free);
-        facts.push("inodes", "Inodes", FactValue::Count(inodes));
+        // Counts of free ones above all are damaged; the kernel computes them anew.
+        if let Some(used) = super_block.blocks.checked_sub(super_block.blocks_free) {
+            facts.push("bytes_used", "Bytes used", bytes_of(used));
+        }
+        if let Some(inodes) = super_block.inode_count.checked_sub(super_block.inodes_free) {
+            facts.push("inodes", "Inodes", FactValue::Count(inodes));
+        }
         if super_block.rt_blocks > 0 {
             facts.push("realtime_len", "Realtime section", bytes_of(super_block.rt_blocks));
         }

@@ -5,7 +5,8 @@ use crate::inode::{Fork, Form};
 use crate::log::{Exchange, Intent, Remap};
 use crate::mapping::Mapping;
 use crate::volume::XfsVolume;
-use packfs_core::Result;
+use packfs_core::{Result, len_of, range_at};
+use packfs_format::units::*;
 use std::ops::{ControlFlow, Range};
 
 const MAPPINGS_MAX: usize = 1 << 20;
@@ -69,7 +70,7 @@ impl XfsVolume {
         let Some(mappings) = self.changeable(ino)?.filter(|_| !remap.is_attr && has_place) else {
             return Ok(false);
         };
-        let range = offset..offset.saturating_add(count);
+        let range = range_at(offset, count);
         let mut rest = without(&mappings, &range);
         let mut more = 0_i64.saturating_sub_unsigned(blocks_of(&within(&mappings, &range)));
         if remap.is_mapped {
@@ -93,7 +94,7 @@ impl XfsVolume {
         if is_other {
             return Ok(false);
         }
-        let range = from..from.saturating_add(count);
+        let range = range_at(from, count);
         let ranges: Vec<Range<u64>> = if flags & OF_WRITTEN != 0 {
             let written = within(&a, &range).into_iter().filter(|mapping| !mapping.is_unwritten);
             written.map(|mapping| mapping.offset..mapping.end()).collect()
@@ -102,16 +103,16 @@ impl XfsVolume {
         };
         let (mut new_a, mut new_b) = (a.clone(), b.clone());
         for range in ranges {
-            let skip = range.start.saturating_sub(from);
-            let other = to.saturating_add(skip)..to.saturating_add(range.end.saturating_sub(from));
+            let skip = range.start.minus(from);
+            let other = range_at(end_of(to, skip), len_of(&range));
             let (out_of_a, out_of_b) = (within(&new_a, &range), within(&new_b, &other));
             new_a = with(without(&new_a, &range), out_of_b, other.start, range.start);
             new_b = with(without(&new_b, &other), out_of_a, range.start, other.start);
         }
         let blocks = |mappings: &[Mapping]| i64::try_from(blocks_of(mappings)).unwrap_or(i64::MAX);
-        let more = blocks(&new_a).saturating_sub(blocks(&a));
+        let more = blocks(&new_a).minus(blocks(&a));
         self.patches.set(first, new_a, more);
-        self.patches.set(second, new_b, 0_i64.saturating_sub(more));
+        self.patches.set(second, new_b, 0_i64.minus(more));
         if flags & OF_SIZES != 0 {
             for (ino, size) in exchange.inos.into_iter().zip(exchange.sizes) {
                 self.patches.sizes.insert(ino, size.min(i64::MAX as u64));
@@ -122,7 +123,7 @@ impl XfsVolume {
 }
 
 fn blocks_of(mappings: &[Mapping]) -> u64 {
-    mappings.iter().fold(0, |sum: u64, mapping| sum.saturating_add(mapping.count))
+    mappings.iter().fold(0, |sum: u64, mapping| sum.plus(mapping.count))
 }
 
 fn within(mappings: &[Mapping], range: &Range<u64>) -> Vec<Mapping> {
@@ -136,10 +137,11 @@ fn without(mappings: &[Mapping], range: &Range<u64>) -> Vec<Mapping> {
 
 /// Adds `others`, moved from block `from` to `to`.
 fn with(mut mappings: Vec<Mapping>, others: Vec<Mapping>, from: u64, to: u64) -> Vec<Mapping> {
-    mappings.extend(others.into_iter().map(|mapping| Mapping {
-        offset: mapping.offset.saturating_sub(from).saturating_add(to),
-        ..mapping
-    }));
+    mappings.extend(
+        others
+            .into_iter()
+            .map(|mapping| Mapping { offset: end_of(mapping.offset.minus(from), to), ..mapping }),
+    );
     mappings.sort_unstable_by_key(|mapping| mapping.offset);
     mappings
 }

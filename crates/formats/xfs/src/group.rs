@@ -5,7 +5,7 @@ use crate::disk::*;
 use crate::super_block::{CHECKSUM_AT, SECTOR, SuperBlock};
 use crate::volume::XfsVolume;
 use packfs_core::{Result, usize_of};
-use packfs_format::{FaultPlace, structures};
+use packfs_format::{FaultPlace, structures, units::*};
 use std::collections::HashSet;
 use std::mem::offset_of;
 use std::ops::ControlFlow;
@@ -174,15 +174,15 @@ impl Chunk {
     pub(crate) fn inodes(self) -> impl Iterator<Item = (u64, bool)> {
         (0..64_u32)
             .filter(move |index| self.holes >> (index / 4) & 1 == 0)
-            .map(move |index| (self.first.saturating_add(index.into()), self.free >> index & 1 == 0))
+            .map(move |index| (self.first.plus(index.into()), self.free >> index & 1 == 0))
     }
 }
 
 impl XfsVolume {
     pub(crate) fn group_header(&self, group: u64, header: Header) -> Result<Vec<u8>> {
         let super_block = &self.super_block;
-        let sector_at = header.sector().saturating_mul(super_block.sector_len);
-        let at = super_block.ag_block_at(group, 0).saturating_add(sector_at);
+        let sector_at = header.sector().times(super_block.sector_len);
+        let at = super_block.ag_block_at(group, 0).plus(sector_at);
         let place = FaultPlace::at(header.word(), at);
         let mut bytes = vec![0; usize_of(super_block.sector_len)];
         self.image.read_exact_at(at, &mut bytes)?;
@@ -209,7 +209,7 @@ impl XfsVolume {
         let len = usize_of(self.super_block.sector_len);
         let (mut copy, mut first) = (vec![0; len], vec![0; len]);
         let at = self.super_block.ag_block_at(group, 0);
-        if at.saturating_add(len as u64) > self.image.len() {
+        if at.plus(len as u64) > self.image.len() {
             return Ok(None);
         }
         self.image.read_exact_at(at, &mut copy)?;
@@ -242,7 +242,7 @@ impl XfsVolume {
             return Err(Corruption::Records { place, found: levels.into(), max: LEVELS_MAX.into() }.into());
         }
         let mut met = HashSet::new();
-        let mut left = vec![(u64::from(root), levels.saturating_sub(1))];
+        let mut left = vec![(u64::from(root), levels.minus(1))];
         while let Some((number, level)) = left.pop() {
             let place = FaultPlace::at(row.word, self.super_block.ag_block_at(group, number));
             if number >= self.super_block.ag_len(group) || !met.insert(number) {
@@ -254,7 +254,7 @@ impl XfsVolume {
             let (bytes, count) = self.tree_block(row, level, place)?;
             let header_len = self.tree_header_len();
             if level == 0 {
-                let records = bytes.get(header_len..).unwrap_or_default().chunks_exact(row.record_len);
+                let records = bytes.within(header_len..).chunks_exact(row.record_len);
                 for record in records.take(count) {
                     if visit(number, Some(record))?.is_break() {
                         return Ok(());
@@ -263,14 +263,13 @@ impl XfsVolume {
                 continue;
             }
             let max = self.pointers_max(row);
-            let pointers_at = header_len.saturating_add(max.saturating_mul(row.key_len));
-            let pointers = part(&bytes, pointers_at, count.saturating_mul(4));
+            let pointers_at = header_len.plus(max.times(row.key_len));
+            let pointers = part(&bytes, pointers_at, count.times(4));
             let pointers = pointers.ok_or(Corruption::Cut { place, at: pointers_at as u64 })?;
-            let below =
-                structures::<U32>(pointers).map(|pointer| (pointer.get().into(), level.saturating_sub(1)));
+            let below = structures::<U32>(pointers).map(|pointer| (pointer.get().into(), level.minus(1)));
             let from = left.len();
             left.extend(below);
-            left.get_mut(from..).unwrap_or_default().reverse();
+            left.within_mut(from..).reverse();
         }
         Ok(())
     }
@@ -295,8 +294,8 @@ impl XfsVolume {
         }
         let max = match level {
             0 => {
-                let room = usize_of(self.super_block.block_len).saturating_sub(self.tree_header_len());
-                room.checked_div(row.record_len).unwrap_or(0)
+                let room = usize_of(self.super_block.block_len).minus(self.tree_header_len());
+                room.quotient(row.record_len)
             }
             _ => self.pointers_max(row),
         };
@@ -312,15 +311,15 @@ impl XfsVolume {
     }
 
     fn pointers_max(&self, row: &TreeRow) -> usize {
-        let room = usize_of(self.super_block.block_len).saturating_sub(self.tree_header_len());
-        room.checked_div(row.key_len.saturating_add(4)).unwrap_or(0)
+        let room = usize_of(self.super_block.block_len).minus(self.tree_header_len());
+        room.quotient(row.key_len.plus(4))
     }
 
     pub(crate) fn reserved_blocks(&self, group: u64) -> Result<Vec<u64>> {
         let header = self.group_header(group, Header::Free)?;
         let list = self.group_header(group, Header::List)?;
-        let blocks = list.get(if self.super_block.is_v5() { size_of::<Agfl>() } else { 0 }..);
-        let blocks: Vec<U32> = structures(blocks.unwrap_or_default()).collect();
+        let blocks = list.within(if self.super_block.is_v5() { size_of::<Agfl>() } else { 0 }..);
+        let blocks: Vec<U32> = structures(blocks).collect();
         let place = FaultPlace::at("AGF", self.super_block.ag_block_at(group, 0));
         let agf: Agf = read(&header, 0, place)?;
         let first = usize_of(agf.agf_flfirst.get().into());
@@ -350,5 +349,5 @@ impl XfsVolume {
 }
 
 pub(crate) fn headers_len(super_block: &SuperBlock) -> u64 {
-    super_block.sector_len.saturating_mul(4).max(4_u64.saturating_mul(SECTOR))
+    super_block.sector_len.times(4).max(4_u64.times(SECTOR))
 }

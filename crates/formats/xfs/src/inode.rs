@@ -2,9 +2,9 @@
 
 use crate::corruption::Corruption;
 use crate::disk::*;
-use crate::super_block::SuperBlock;
+use crate::super_block::{SECTOR, SuperBlock};
 use packfs_core::{DeviceNumber, FileType, Result, Timestamp, u32_of};
-use packfs_format::structure;
+use packfs_format::{structure, units::*};
 use std::mem::offset_of;
 use std::sync::Arc;
 use zerocopy::big_endian::U32;
@@ -83,7 +83,7 @@ impl DiskInode {
             Fork::Data => self.data_at..self.attr_at,
             Fork::Attr => self.attr_at..self.end,
         };
-        self.cluster.get(range).unwrap_or_default()
+        self.cluster.within(range)
     }
 
     pub(crate) fn fork_form(&self, fork: Fork) -> Form {
@@ -136,13 +136,13 @@ impl DiskInode {
         };
         let data_at = raw.len();
         let fork_offset = raw.fork_offset();
-        let len = super_block.inode_len.saturating_sub(data_at);
+        let len = super_block.inode_len.minus(data_at);
         if fork_offset >= len {
             return Err(Corruption::ForkOffset { ino, found: fork_offset as u64, max: len as u64 }.into());
         }
         let (mtime, has_time_fault) = time(raw.di_mtime.get(), flags2 & XFS_DIFLAG2_BIGTIME != 0);
-        let data_at = at.saturating_add(data_at);
-        let end = at.saturating_add(super_block.inode_len);
+        let data_at = at.plus(data_at);
+        let end = at.plus(super_block.inode_len);
         let inode = DiskInode {
             ino,
             file_type,
@@ -165,7 +165,7 @@ impl DiskInode {
             extents,
             attr_extents: if fork_offset == 0 { 0 } else { attr_extents },
             data_at,
-            attr_at: if fork_offset == 0 { end } else { data_at.saturating_add(fork_offset) },
+            attr_at: if fork_offset == 0 { end } else { data_at.plus(fork_offset) },
             end,
             cluster,
         };
@@ -196,9 +196,10 @@ impl DiskInode {
             return Err(Corruption::InodeSize { ino, found: size, max }.into());
         }
         let realtime = if self.is_realtime { super_block.rt_blocks } else { 0 };
-        let blocks_max = super_block.blocks.saturating_add(realtime);
         // A file may map a shared block many times.
-        if self.blocks > blocks_max && !self.is_shared {
+        let blocks_max = if self.is_shared { u64::MAX } else { end_of(super_block.blocks, realtime) };
+        let blocks_max = blocks_max.min(u64::MAX.quotient(super_block.block_len / SECTOR));
+        if self.blocks > blocks_max {
             return Err(Corruption::InodeBlocks { ino, found: self.blocks, max: blocks_max }.into());
         }
         for fork in [Fork::Data, Fork::Attr] {
@@ -219,7 +220,7 @@ impl Dinode {
 
     /// Length of the data fork; 0 without an attribute fork.
     pub(crate) fn fork_offset(&self) -> usize {
-        usize::from(self.di_forkoff).saturating_mul(8)
+        usize::from(self.di_forkoff).times(8)
     }
 
     fn flags2(&self) -> u64 {
@@ -263,7 +264,7 @@ fn fork_form(ino: u64, found: u8, fork: Fork) -> Result<Form, Corruption> {
 fn time(stored: u64, is_big: bool) -> (Timestamp, bool) {
     if is_big {
         let (seconds, nanos) = (stored / NANOS_LONG, stored % NANOS_LONG);
-        let seconds = i64::try_from(seconds).unwrap_or(i64::MAX).saturating_sub(BIGTIME_EPOCH);
+        let seconds = i64::try_from(seconds).unwrap_or(i64::MAX).minus(BIGTIME_EPOCH);
         return (Timestamp { seconds, nanos: u32_of(nanos) }, false);
     }
     let [high, low] = [stored >> 32, stored & u64::from(u32::MAX)].map(u32_of);

@@ -1,6 +1,7 @@
 //! Mappings: stored extents of files.
 
 use crate::disk::BmbtRec;
+use packfs_format::units::*;
 use std::ops::Range;
 
 /// Blocks of a file, and the blocks where they are stored.
@@ -19,7 +20,7 @@ impl Mapping {
     pub(crate) fn within(&self, range: &Range<u64>) -> Option<Mapping> {
         let (offset, end) = (self.offset.max(range.start), self.end().min(range.end));
         let count = end.checked_sub(offset).filter(|count| *count > 0)?;
-        let start = self.start.saturating_add(offset.saturating_sub(self.offset));
+        let start = self.start.plus(offset.minus(self.offset));
         Some(Mapping { offset, start, count, ..*self })
     }
 
@@ -34,7 +35,7 @@ impl Mapping {
     }
 
     pub(crate) fn end(&self) -> u64 {
-        self.offset.saturating_add(self.count)
+        end_of(self.offset, self.count)
     }
 }
 

@@ -3,11 +3,11 @@
 use crate::corruption::Corruption;
 use crate::features;
 use crate::log::{Log, LogState, Replayed, Rest};
-use crate::realtime::{JoinedImage, Realtime};
+use crate::realtime::Realtime;
 use crate::super_block::SuperBlock;
 use crate::volume::XfsVolume;
-use packfs_core::{Error, Image, Result};
-use packfs_format::{BlockCache, NameIndex, Opening};
+use packfs_core::{Error, Image, JoinedImage, Result};
+use packfs_format::{BlockCache, NameIndex, Opening, units::*};
 use std::sync::Arc;
 
 /// Memory of the caches of inode clusters, and of other metadata.
@@ -37,12 +37,13 @@ pub(crate) fn open(image: Arc<dyn Image>, opening: Opening) -> Result<XfsVolume>
         let (len, found) = (super_block.len(), image.len());
         warnings.push(format!("the filesystem has {len} bytes, the image {found}: its end is missing"));
     }
-    let start = match super_block.rt_start {
-        0 => devices.realtime.as_ref().map(|_| image.len()),
-        start => start.checked_mul(super_block.block_len),
-    };
+    let mut start = super_block.rt_start.checked_mul(super_block.block_len).filter(|start| *start != 0);
     let data_image = match devices.realtime {
-        Some(second) => Some(Arc::new(JoinedImage::new(Arc::clone(&changed), second)) as _),
+        Some(second) => {
+            let joined = JoinedImage::new([Arc::clone(&changed), second])?;
+            start = start.or(joined.start_of(1));
+            Some(Arc::new(joined) as _)
+        }
         None => replayed.as_ref().map(|_| Arc::clone(&changed)),
     };
     let (notes, intents, left_out) = match replayed {
@@ -136,7 +137,7 @@ impl Devices {
             };
             let is_wanted = needs_log || needs_realtime;
             if !is_wanted || place.replace(Arc::clone(device)).is_some() {
-                let wanted = u64::from(needs_log).saturating_add(needs_realtime.into());
+                let wanted = u64::from(needs_log).plus(needs_realtime.into());
                 let given = opening.devices.len();
                 return Err(Error::usage(format!(
                     "{given} further devices are given, but the image has {wanted}"

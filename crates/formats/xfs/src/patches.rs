@@ -2,6 +2,7 @@
 
 use crate::inode::{DiskInode, Fork};
 use crate::mapping::Mapping;
+use packfs_format::units::*;
 use std::collections::HashMap;
 
 /// Files whose changes were finished.
@@ -34,6 +35,6 @@ impl Patches {
     pub(crate) fn set(&mut self, ino: u64, mappings: Vec<Mapping>, more: i64) {
         self.mappings.insert(ino, mappings);
         let blocks = self.blocks.entry(ino).or_default();
-        *blocks = blocks.saturating_add(more);
+        *blocks = blocks.plus(more);
     }
 }

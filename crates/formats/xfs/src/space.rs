@@ -4,8 +4,8 @@ use crate::group::{TREES, headers_len};
 use crate::inode::{DiskInode, Fork};
 use crate::mapping::Mapping;
 use crate::volume::XfsVolume;
-use packfs_core::{ErrorKind, FileType, Result};
-use packfs_format::{Space, SpaceOwner, space_owners};
+use packfs_core::{ErrorKind, FileType, Result, range_at};
+use packfs_format::{Space, SpaceOwner, space_owners, units::*};
 use std::ops::{ControlFlow, Range};
 
 /// Limit of claims: an image may name many more than it has blocks.
@@ -18,7 +18,7 @@ impl XfsVolume {
         let block_len = self.super_block.block_len;
         let range = |block: u64| {
             let at = self.super_block.ag_block_at(group, block);
-            at..at.saturating_add(block_len)
+            range_at(at, block_len)
         };
         for row in &TREES {
             let walked = self.each_record(group, row, &mut |block, record| {
@@ -43,9 +43,8 @@ impl XfsVolume {
             for (number, is_used) in chunk.inodes() {
                 let ino = self.super_block.inode_of(group, number);
                 let Some((block, slot)) = self.super_block.inode_at(ino) else { continue };
-                let at = self.super_block.blocks_at(block, 1).unwrap_or(0);
-                let at = at.saturating_add(slot.saturating_mul(inode_len));
-                let range = at..at.saturating_add(inode_len);
+                let Some(at) = self.super_block.blocks_at(block, 1) else { continue };
+                let range = range_at(at.plus(slot.times(inode_len)), inode_len);
                 match &mut run {
                     Some(run) if run.end == range.start => run.end = range.end,
                     run => claims.extend(run.replace(range).map(|range| (range, "inodes"))),
@@ -93,7 +92,7 @@ impl XfsVolume {
 
     pub(crate) fn mapping_range(&self, mapping: &Mapping) -> Option<Range<u64>> {
         let at = self.super_block.blocks_at(mapping.start, mapping.count)?;
-        Some(at..at.saturating_add(mapping.count.saturating_mul(self.super_block.block_len)))
+        Some(range_at(at, mapping.count.times(self.super_block.block_len)))
     }
 }
 
@@ -106,9 +105,9 @@ impl Space for XfsVolume {
             if at >= self.image.len() || claims.len() >= CLAIMS_MAX {
                 break;
             }
-            claims.push((at..at.saturating_add(self.super_block.sector_len), "superblock"));
-            let headers = at.saturating_add(headers_len(&self.super_block));
-            claims.push((at.saturating_add(self.super_block.sector_len)..headers, "group headers"));
+            claims.push((range_at(at, self.super_block.sector_len), "superblock"));
+            let headers = at.plus(headers_len(&self.super_block));
+            claims.push((at.plus(self.super_block.sector_len)..headers, "group headers"));
             self.claim_trees(group, &mut claims)?;
             self.claim_inodes(group, &mut claims)?;
         }

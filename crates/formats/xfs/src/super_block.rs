@@ -1,10 +1,10 @@
 //! Superblock (`struct xfs_dsb`), and the address arithmetic that depends on it.
 
 use crate::corruption::Corruption;
-use crate::disk::{Checksum, Dsb, part};
+use crate::disk::{Checksum, Dsb};
 use crate::features;
-use packfs_core::{Error, Image, Result, usize_of};
-use packfs_format::{TRUNCATED, structure};
+use packfs_core::{Error, Image, Result, range_at, usize_of};
+use packfs_format::{TRUNCATED, structure, units::*};
 use std::mem::offset_of;
 use std::ops::Range;
 
@@ -124,7 +124,7 @@ impl SuperBlock {
             uuid: raw.sb_uuid,
             meta_uuid: if incompat & features::META_UUID != 0 { raw.sb_meta_uuid } else { raw.sb_uuid },
             rt_group_blocks: if has_groups {
-                u64::from(raw.sb_rgextents.get()).saturating_mul(raw.sb_rextsize.get().into())
+                u64::from(raw.sb_rgextents.get()).times(raw.sb_rextsize.get().into())
             } else {
                 0
             },
@@ -144,13 +144,13 @@ impl SuperBlock {
         let (group, count) = (self.ag_blocks, self.ag_count);
         // The shortest group that the kernel mounts has 64 blocks.
         if group < 64 || self.ag_block_log > 31 || group > 1 << self.ag_block_log {
-            let max = 1_u64.checked_shl(self.ag_block_log).unwrap_or(0);
+            let max = 1 << self.ag_block_log.min(31);
             return Err(figure("blocks of a group", group, 64, max).into());
         }
         let (Some(most), 1..) = (group.checked_mul(count), count) else {
-            return Err(figure("groups", count, 1, u64::MAX.checked_div(group).unwrap_or(0)).into());
+            return Err(figure("groups", count, 1, u64::MAX.quotient(group)).into());
         };
-        let least = most.saturating_sub(group).saturating_add(1);
+        let least = most.minus(group).plus(1);
         if !(least..=most).contains(&self.blocks) || most.checked_mul(self.block_len).is_none() {
             return Err(figure("blocks", self.blocks, least, most).into());
         }
@@ -178,12 +178,12 @@ impl SuperBlock {
     }
 
     pub(crate) fn ag_len(&self, group: u64) -> u64 {
-        self.blocks.saturating_sub(group.saturating_mul(self.ag_blocks)).min(self.ag_blocks)
+        self.blocks.minus(group.times(self.ag_blocks)).min(self.ag_blocks)
     }
 
-    /// Offset of a block of a group; the caller has checked both.
+    /// Offset of a block of a group.
     pub(crate) fn ag_block_at(&self, group: u64, block: u64) -> u64 {
-        group.saturating_mul(self.ag_blocks).saturating_add(block).saturating_mul(self.block_len)
+        nth_at(0, nth_at(block, group, self.ag_blocks), self.block_len)
     }
 
     /// Returns group and block in it.
@@ -206,7 +206,7 @@ impl SuperBlock {
     }
 
     pub(crate) fn inode_of(&self, group: u64, number: u64) -> u64 {
-        group << (self.ag_block_log.saturating_add(self.inode_slot_log)) | number
+        group << (self.ag_block_log.plus(self.inode_slot_log)) | number
     }
 
     pub(crate) fn block_of(&self, byte: u64) -> u64 {
@@ -224,7 +224,7 @@ impl SuperBlock {
     }
 
     pub(crate) fn len(&self) -> u64 {
-        self.blocks.saturating_mul(self.block_len)
+        self.blocks.times(self.block_len)
     }
 
     pub(crate) fn internal_log(&self) -> Option<Range<u64>> {
@@ -232,16 +232,16 @@ impl SuperBlock {
             return None;
         }
         let at = self.blocks_at(self.log_start, self.log_blocks)?;
-        Some(at..at.saturating_add(self.log_blocks.saturating_mul(self.block_len)))
+        Some(range_at(at, self.log_blocks.times(self.block_len)))
     }
 }
 
 pub(crate) fn low_bits(count: u32) -> u64 {
-    1_u64.checked_shl(count).map_or(u64::MAX, |bit| bit.saturating_sub(1))
+    1_u64.checked_shl(count).map_or(u64::MAX, |bit| bit.minus(1))
 }
 
 fn label(label: &[u8]) -> Vec<u8> {
-    label.split(|byte| *byte == 0).next().unwrap_or_default().to_vec()
+    until_nul(label).to_vec()
 }
 
 struct Lens {
@@ -267,15 +267,15 @@ impl Lens {
                 what: "inodes of a block",
                 found: slots,
                 min: 1,
-                max: block.checked_div(inode).unwrap_or(0),
+                max: block.quotient(inode),
             }
             .into());
         }
         let block_log = u32::from(raw.sb_blocklog);
         let shift = u32::from(raw.sb_dirblklog);
-        let dir_log = block_log.saturating_add(shift);
+        let dir_log = block_log.plus(shift);
         if dir_log > DIR_BLOCK_LOG_MAX {
-            let max = DIR_BLOCK_LOG_MAX.saturating_sub(block_log).into();
+            let max = DIR_BLOCK_LOG_MAX.minus(block_log).into();
             return Err(Corruption::Figure {
                 what: "bits of blocks in a directory block",
                 found: shift.into(),

@@ -5,7 +5,7 @@ use crate::disk::XFS_SYMLINK_MAGIC;
 use crate::inode::{DiskInode, Fork, Form};
 use crate::volume::XfsVolume;
 use packfs_core::{FileType, Result, usize_of};
-use packfs_format::InodeId;
+use packfs_format::{InodeId, units::*};
 use std::ops::ControlFlow;
 
 /// `XFS_SYMLINK_MAXLEN`.
@@ -38,7 +38,7 @@ impl XfsVolume {
     fn remote_target(&self, inode: &DiskInode) -> Result<Vec<u8>> {
         let mut target: Vec<u8> = Vec::new();
         // Bounds the read by the longest target.
-        let most = TARGET_LEN_MAX.div_ceil(self.super_block.block_len).saturating_add(1);
+        let most = TARGET_LEN_MAX.div_ceil(self.super_block.block_len).plus(1);
         self.each_mapping(inode, Fork::Data, 0, &mut |mapping| {
             let run = (mapping.start, mapping.count.min(most));
             let bytes = self.read_runs(&[run], inode.ino)?;

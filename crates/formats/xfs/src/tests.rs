@@ -95,6 +95,26 @@ refuses! {
     rejects_an_entry_longer_than_its_directory: with_inode(&["short"], 176 + 6, &[200]) => Corrupt "the next one is outside";
 }
 
+/// Blocks may be shared, but their sectors have to fit into 64 bits.
+#[test]
+fn rejects_more_shared_blocks_than_can_be_counted() {
+    let at = inode_at(HELLO);
+    let mut fields = V5[at + 64..at + 128].to_vec();
+    (fields[0], fields[63]) = (0x80, 2);
+    assert_refused(read_all(with_inode(HELLO, 64, &fields)), ErrorKind::Corrupt, "blocks, up to");
+}
+
+#[test]
+fn figures_of_a_damaged_superblock_are_left_out_of_the_facts() {
+    let keys = |bytes| {
+        let facts = opened(bytes).unwrap().facts().unwrap();
+        facts.0.iter().map(|fact| fact.key).filter(|key| ["bytes_used", "inodes"].contains(key)).count()
+    };
+    assert_eq!(keys(V5.to_vec()), 2);
+    // More free inodes and blocks than there are.
+    assert_eq!(keys(with(&with(V5, 136, &[1]), 144, &[1])), 0);
+}
+
 #[test]
 fn true_images_are_read_and_sound() {
     for (image, names) in [(V5, 159), (V4, 692)] {

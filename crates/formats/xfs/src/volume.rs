@@ -11,6 +11,7 @@ use crate::super_block::{SECTOR, SuperBlock};
 use packfs_core::{Error, FileType, Image, Meta, Owner, Result, Xattrs};
 use packfs_format::{
     BlockCache, Extent, Extents, Facts, FormatInfo, Health, Inode, InodeId, InodeKind, NameIndex, Volume,
+    units::*,
 };
 use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
@@ -69,7 +70,7 @@ impl XfsVolume {
             Some(image) if inode.is_realtime => image.len(),
             _ => self.image.len(),
         };
-        Ok((at, len.saturating_sub(at).min(packfs_core::len_of(range))))
+        Ok((at, left(len, at).min(packfs_core::len_of(range))))
     }
 
     fn each_extent(&self, inode: &DiskInode, mut extents: Extents<'_>) -> Result<()> {
@@ -78,8 +79,8 @@ impl XfsVolume {
         let end = range.end.min(inode.size);
         let first = self.super_block.block_of(range.start);
         let walked = self.each_mapping(inode, Fork::Data, first, &mut |mapping| {
-            let start = mapping.offset.saturating_mul(block_len);
-            let stop = mapping.end().saturating_mul(block_len).min(end);
+            let start = nth_at(0, mapping.offset, block_len);
+            let stop = nth_at(0, mapping.end(), block_len).min(end);
             if start >= end || start >= stop {
                 return Ok(ControlFlow::Break(()));
             }
@@ -88,10 +89,10 @@ impl XfsVolume {
                 return Ok(if filled.is_break() { filled } else { extents.hole(start..stop) });
             }
             let (at, len) = self.stored(inode, &mapping, &(start..stop))?;
-            let there = start.saturating_add(len);
+            let there = start.plus(len);
             let flow = extents.stored(start..there, at);
             if there < stop && flow.is_continue() {
-                let (ino, place) = (inode.ino, at.saturating_add(len));
+                let (ino, place) = (inode.ino, at.plus(len));
                 let fault = Corruption::ExtentBehind { ino, offset: there, at: place, len: self.image.len() };
                 return Err(fault.into());
             }
@@ -132,7 +133,7 @@ impl Volume for XfsVolume {
             number: id.0,
             doubt: inode.has_time_fault.then_some("its time has a billion nanoseconds or more"),
             has_xattrs: self.has_attrs(&inode)?,
-            sectors: inode.blocks.saturating_mul(self.super_block.block_len / SECTOR),
+            sectors: nth_at(0, inode.blocks, self.super_block.block_len / SECTOR),
         })
     }
 
@@ -165,13 +166,13 @@ impl Volume for XfsVolume {
     fn image_len(&self) -> Option<u64> {
         let realtime = match self.super_block.rt_start {
             0 => 0,
-            start => start.saturating_mul(self.super_block.block_len).saturating_add(self.realtime.len()),
+            start => nth_at(self.realtime.len(), start, self.super_block.block_len),
         };
         Some(self.super_block.len().max(realtime).min(self.image.len()))
     }
 
     fn inode_count_hint(&self) -> u64 {
-        self.super_block.inode_count.saturating_sub(self.super_block.inodes_free)
+        left(self.super_block.inode_count, self.super_block.inodes_free)
     }
 
     fn facts(&self) -> Result<Facts> {

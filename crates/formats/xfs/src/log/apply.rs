@@ -5,6 +5,7 @@ use super::state::{BUFFER, Replay};
 use super::transaction::Item;
 use crate::corruption::Corruption;
 use packfs_core::Result;
+use packfs_format::units::*;
 
 const INODE: u16 = 0x123b;
 const NEW_INODES: u16 = 0x123f;
@@ -28,7 +29,7 @@ impl Replay<'_> {
                 self.item(item, lsn)?;
             }
         }
-        self.transactions = self.transactions.saturating_add(1);
+        self.transactions = self.transactions.plus(1);
         Ok(())
     }
 

@@ -7,7 +7,7 @@ use crate::corruption::Corruption;
 use crate::disk::*;
 use crate::super_block::SECTOR;
 use packfs_core::{Result, usize_of};
-use packfs_format::structure;
+use packfs_format::{structure, units::*};
 use std::mem::offset_of;
 use zerocopy::big_endian::{U32, U64};
 
@@ -55,7 +55,7 @@ impl Replay<'_> {
         if self.lsn_of(&start).is_some_and(|found| found >= lsn) || format.flags & QUOTAS != 0 {
             return Ok(());
         }
-        if format.at().saturating_add(format.len()) > self.target_len() {
+        if end_of(format.at(), format.len()) > self.target_len() {
             return Err(Corruption::log_item("block", format.first, "after the end of the image").into());
         }
         let parts = format.parts(item)?;
@@ -63,7 +63,7 @@ impl Replay<'_> {
             return self.next_pointers(&format, &parts);
         }
         for (at, bytes) in parts {
-            self.target.write(format.at().saturating_add(at as u64), bytes)?;
+            self.target.write(format.at().plus(at as u64), bytes)?;
         }
         if self.target.super_block.is_v5() {
             let kind = format.flags >> KIND_SHIFT;
@@ -76,17 +76,16 @@ impl Replay<'_> {
     fn next_pointers(&mut self, format: &Format, parts: &[(usize, &[u8])]) -> Result<()> {
         let inode_len = self.target.super_block.inode_len;
         for (at, bytes) in parts {
-            let first = at.saturating_sub(NEXT_AT).div_ceil(inode_len.max(1));
-            let mut start = first.saturating_mul(inode_len);
-            while let Some(next) =
-                start.saturating_add(NEXT_AT).checked_sub(*at).and_then(|skip| part(bytes, skip, 4))
+            let first = left(*at, NEXT_AT).div_ceil(inode_len.max(1));
+            let mut start = first.times(inode_len);
+            while let Some(next) = start.plus(NEXT_AT).checked_sub(*at).and_then(|skip| part(bytes, skip, 4))
             {
-                let place = format.at().saturating_add(start as u64);
+                let place = format.at().plus(start as u64);
                 if let Some(mut inode) = self.target.read(place, inode_len)?.filter(|_| next != [0; 4]) {
                     put(&mut inode, NEXT_AT, next);
                     self.write_inode(place, inode)?;
                 }
-                start = start.saturating_add(inode_len);
+                start = start.plus(inode_len);
             }
         }
         Ok(())
@@ -110,8 +109,8 @@ impl Replay<'_> {
     /// Stores LSNs and checksums in the changed blocks.
     pub(super) fn finish_blocks(&mut self) -> Result<()> {
         for (first, changed) in std::mem::take(&mut self.changed) {
-            let at = first.saturating_mul(SECTOR);
-            let len = u64::from(changed.sectors).saturating_mul(SECTOR);
+            let at = first.times(SECTOR);
+            let len = u64::from(changed.sectors).times(SECTOR);
             let super_block = self.target.super_block;
             // A directory block may consist of several runs, each with a change.
             let is_dir = (DIR_BLOCK..=DIR_LEAF_OF_NODE).contains(&changed.kind);
@@ -133,8 +132,8 @@ impl Replay<'_> {
                 }
                 let sum = Checksum::of(piece, sum_at).computed;
                 put(piece, sum_at, &sum.to_le_bytes());
-                let skip = index.saturating_mul(piece_len) as u64;
-                self.target.write(at.saturating_add(skip), piece)?;
+                let skip = index.times(piece_len) as u64;
+                self.target.write(at.plus(skip), piece)?;
             }
         }
         Ok(())

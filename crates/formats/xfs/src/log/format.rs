@@ -3,10 +3,9 @@
 use super::transaction::Item;
 use crate::corruption::Corruption;
 use crate::disk::log::BufLogFormat;
-use crate::disk::part;
 use crate::super_block::SECTOR;
 use packfs_core::{Result, usize_of};
-use packfs_format::structures;
+use packfs_format::{structures, units::*};
 use zerocopy::little_endian::U32;
 
 /// Flags: next pointers of unlinked inodes, and a freed block.
@@ -27,7 +26,7 @@ impl Format {
     pub(super) fn parse(item: &Item) -> Result<Format> {
         let raw: BufLogFormat = item.head("block")?;
         let first = raw.blf_blkno.get();
-        let map_len = usize_of(raw.blf_map_size.get().into()).saturating_mul(4);
+        let map_len = usize_of(raw.blf_map_size.get().into()).times(4);
         let Some(map) = part(item.region(0), size_of::<BufLogFormat>(), map_len) else {
             return Err(Corruption::log_item("block", first, "its map is cut off").into());
         };
@@ -36,11 +35,11 @@ impl Format {
     }
 
     pub(super) fn at(&self) -> u64 {
-        self.first.saturating_mul(SECTOR)
+        nth_at(0, self.first, SECTOR)
     }
 
     pub(super) fn len(&self) -> u64 {
-        u64::from(self.sectors).saturating_mul(SECTOR)
+        u64::from(self.sectors).times(SECTOR)
     }
 
     fn has_chunk(&self, index: usize) -> bool {
@@ -50,13 +49,13 @@ impl Format {
     /// Returns offset and bytes of each changed part; contiguous chunks may be several regions.
     pub(super) fn parts<'a>(&self, item: &'a Item) -> Result<Vec<(usize, &'a [u8])>> {
         let fault = |fault| Corruption::log_item("block", self.first, fault);
-        let chunks = self.map.len().saturating_mul(32);
+        let chunks = self.map.len().times(32);
         let mut parts = Vec::new();
         let mut index = 0_usize;
         let mut regions = item.regions.iter().skip(1);
         while index < chunks {
             if !self.has_chunk(index) {
-                index = index.saturating_add(1);
+                index = index.plus(1);
                 continue;
             }
             let run = (index..chunks).take_while(|chunk| self.has_chunk(*chunk)).count();
@@ -64,14 +63,14 @@ impl Format {
                 return Err(fault("fewer regions than its map has").into());
             };
             let count = run.min(region.len() / CHUNK);
-            let bytes = part(region, 0, count.saturating_mul(CHUNK)).unwrap_or_default();
-            let at = index.saturating_mul(CHUNK);
-            let end = (at as u64).saturating_add(bytes.len() as u64);
+            let bytes = region.within(..count.times(CHUNK));
+            let at = index.times(CHUNK);
+            let end = (at as u64).plus(bytes.len() as u64);
             if count == 0 || end > self.len() {
                 return Err(fault("its map goes beyond it").into());
             }
             parts.push((at, bytes));
-            index = index.saturating_add(count);
+            index = index.plus(count);
         }
         Ok(parts)
     }

@@ -6,7 +6,7 @@ use super::ring::{FLIGHT_MAX, Ring, SECTOR_LEN, cycle};
 use crate::corruption::Corruption;
 use crate::disk::OpHeader;
 use packfs_core::{Error, ErrorKind, Result};
-use packfs_format::structure;
+use packfs_format::{structure, units::*};
 
 /// Flag of an operation: unmount record.
 const UNMOUNT: u8 = 0x20;
@@ -37,7 +37,7 @@ pub(super) fn find(ring: &Ring) -> Result<Found> {
         };
     }
     // The search may wrap around.
-    let end = head.saturating_add(ring.count);
+    let end = head.plus(ring.count);
     let Some(last) = ring.last_header_in(head..end)? else {
         return Err(Corruption::Log { fault: "no record before its end" }.into());
     };
@@ -53,11 +53,11 @@ pub(super) fn find(ring: &Ring) -> Result<Found> {
 }
 
 fn is_unmount(ring: &Ring, last: &Header, head: u64) -> Result<bool> {
-    let end = ring.wrapped(last.sector.saturating_add(last.all_sectors()));
+    let end = ring.wrapped(last.sector.plus(last.all_sectors()));
     if end != head || last.operations != 1 {
         return Ok(false);
     }
-    let operation = ring.read(last.sector.saturating_add(last.sectors()), 1)?;
+    let operation = ring.read(last.sector.plus(last.sectors()), 1)?;
     Ok(structure(&operation, 0).is_some_and(|operation: OpHeader| operation.oh_flags & UNMOUNT != 0))
 }
 
@@ -74,17 +74,17 @@ fn verified(ring: &Ring, head: u64, last: Header) -> Result<Found> {
         0 => ring.count,
         len => len,
     };
-    let (mut first, start) = (tail.saturating_add(len), tail);
+    let (mut first, start) = (tail.plus(len), tail);
     for _ in 0..FLIGHT_MAX {
         let Some(before) = ring.last_header_in(start..first)? else { break };
         first = before;
     }
-    let unread = tail.saturating_add(len).saturating_sub(first);
+    let unread = tail.plus(len).minus(first);
     let Some(bad) = first_bad(ring, first, unread)? else {
         let rest = rest(ring, head, &last)?;
         return Ok(Found { span: verified_tail(ring, head, tail, &last)?, rest, ..Found::default() });
     };
-    let end = bad.saturating_add(if bad < tail { ring.count } else { 0 });
+    let end = bad.plus(if bad < tail { ring.count } else { 0 });
     let Some(good) = ring.last_header_in(tail..end)? else {
         return Err(Corruption::log_record(bad, "wrong checksum").into());
     };
@@ -107,10 +107,10 @@ fn verified_tail(ring: &Ring, head: u64, tail: u64, last: &Header) -> Result<Opt
         if len == 0 {
             return Ok(None);
         }
-        let Some(start) = ring.header_in(tail..tail.saturating_add(len))? else {
+        let Some(start) = ring.header_in(tail..tail.plus(len))? else {
             return Err(Corruption::log_record(tail, "no record from there on").into());
         };
-        let len = len.saturating_sub(start.saturating_sub(tail));
+        let len = len.minus(start.minus(tail));
         tail = ring.wrapped(start);
         let Some(bad) = first_bad(ring, tail, len)? else {
             return Ok(Some(Span { tail, len }));
@@ -119,7 +119,7 @@ fn verified_tail(ring: &Ring, head: u64, tail: u64, last: &Header) -> Result<Opt
         if !may_be_over || !is_overwritten(ring, bad, last)? {
             return Err(Corruption::log_record(bad, "wrong header or checksum").into());
         }
-        tail = ring.wrapped(bad.saturating_add(1));
+        tail = ring.wrapped(bad.plus(1));
         if ring.distance(tail, head) >= len {
             return Ok(None);
         }
@@ -136,7 +136,7 @@ fn is_overwritten(ring: &Ring, bad: u64, last: &Header) -> Result<bool> {
 fn first_bad(ring: &Ring, start: u64, len: u64) -> Result<Option<u64>> {
     let mut done = 0_u64;
     while done < len {
-        let sector = ring.wrapped(start.saturating_add(done));
+        let sector = ring.wrapped(start.plus(done));
         let header = match Header::read(ring, sector) {
             Ok(header) => header,
             Err(error) => return bad_or(error, sector),
@@ -144,7 +144,7 @@ fn first_bad(ring: &Ring, start: u64, len: u64) -> Result<Option<u64>> {
         if header.len == 0 || (header.has_sum() && !header.is_sum_of(&header.data(ring)?)) {
             return Ok(Some(sector));
         }
-        done = done.saturating_add(header.all_sectors());
+        done = done.plus(header.all_sectors());
     }
     Ok(None)
 }
@@ -160,18 +160,18 @@ fn find_head(ring: &Ring) -> Result<u64> {
         return Ok(head);
     }
     let count = ring.count;
-    let (first, last) = (ring.cycle(0)?, ring.cycle(count.saturating_sub(1))?);
+    let (first, last) = (ring.cycle(0)?, ring.cycle(count.minus(1))?);
     let (mut head, stop) = if first == last {
         (count, last.wrapping_sub(1))
     } else {
-        (cycle_start(ring, 0, count.saturating_sub(1), last)?, last)
+        (cycle_start(ring, 0, count.minus(1), last)?, last)
     };
     // Records may complete out of order: look for older cycles before the head.
     let scanned = count.min(ring.flight_sectors_max());
     if head >= scanned {
-        head = ring.find_cycle(head.saturating_sub(scanned)..head, stop)?.unwrap_or(head);
+        head = ring.find_cycle(head.minus(scanned)..head, stop)?.unwrap_or(head);
     } else {
-        let from = count.saturating_sub(scanned.saturating_sub(head));
+        let from = count.minus(scanned.minus(head));
         head = match ring.find_cycle(from..count, stop.wrapping_sub(1))? {
             Some(hole) => hole,
             None => ring.find_cycle(0..head, stop)?.unwrap_or(head),
@@ -179,12 +179,12 @@ fn find_head(ring: &Ring) -> Result<u64> {
     }
     // The head must not be within a record.
     let scanned = ring.record_sectors_max();
-    let is_found = whole_records(ring, head.saturating_sub(scanned), &mut head, 0)?;
+    let is_found = whole_records(ring, left(head, scanned), &mut head, 0)?;
     if !is_found {
         if head >= scanned {
             return Err(Corruption::Log { fault: "no record before its end" }.into());
         }
-        let from = count.saturating_sub(scanned.saturating_sub(head));
+        let from = left(count, scanned.minus(head));
         let mut end = count;
         if !whole_records(ring, from, &mut end, head)? {
             return Err(Corruption::Log { fault: "no record before its end" }.into());
@@ -201,12 +201,12 @@ fn zeroed(ring: &Ring) -> Result<Option<u64>> {
     if ring.cycle(0)? == 0 {
         return Ok(Some(0));
     }
-    let last = ring.count.saturating_sub(1);
+    let last = ring.count.minus(1);
     if ring.cycle(last)? != 0 {
         return Ok(None);
     }
     let mut head = cycle_start(ring, 0, last, 0)?;
-    let from = head.saturating_sub(ring.flight_sectors_max());
+    let from = left(head, ring.flight_sectors_max());
     head = ring.find_cycle(from..head, 0)?.unwrap_or(head);
     if whole_records(ring, from, &mut head, 0)? {
         Ok(Some(head))
@@ -218,8 +218,8 @@ fn zeroed(ring: &Ring) -> Result<Option<u64>> {
 /// Finds the first sector of a cycle between `first` and `last`, which belongs to the cycle.
 fn cycle_start(ring: &Ring, first: u64, last: u64, cycle: u32) -> Result<u64> {
     let (mut low, mut high) = (first, last);
-    while high.saturating_sub(low) > 1 {
-        let middle = low.saturating_add(high) / 2;
+    while high.minus(low) > 1 {
+        let middle = low.plus(high) / 2;
         if ring.cycle(middle)? == cycle { high = middle } else { low = middle }
     }
     Ok(high)
@@ -233,7 +233,7 @@ fn whole_records(ring: &Ring, start: u64, head: &mut u64, more: u64) -> Result<b
     match Header::read(ring, sector) {
         Ok(header) => {
             header.check_uuid(ring)?;
-            let len = head.saturating_sub(sector).saturating_add(more);
+            let len = head.minus(sector).plus(more);
             if len != header.all_sectors() {
                 *head = sector;
             }

@@ -8,7 +8,7 @@ use crate::disk::log::InodeLogFormat;
 use crate::disk::*;
 use crate::super_block::SECTOR;
 use packfs_core::{Result, usize_of};
-use packfs_format::structure;
+use packfs_format::{structure, units::*};
 use std::mem::offset_of;
 use zerocopy::IntoBytes;
 use zerocopy::little_endian::{U32, U64};
@@ -47,7 +47,7 @@ impl Format {
     fn parse(item: &Item) -> Result<Format> {
         let mut bytes = item.region(0).to_vec();
         let pad = offset_of!(InodeLogFormat, ilf_pad);
-        if bytes.len() == size_of::<InodeLogFormat>().saturating_sub(size_of::<U32>()) {
+        if bytes.len() == size_of::<InodeLogFormat>().minus(size_of::<U32>()) {
             // 32-bit machines omit the padding.
             bytes.splice(pad..pad, [0; 4]);
         }
@@ -76,7 +76,7 @@ impl Replay<'_> {
         if self.cancelled.has((format.first, format.sectors)) {
             return Ok(());
         }
-        let at = format.first.saturating_mul(SECTOR).saturating_add(format.offset);
+        let at = nth_at(format.offset, format.first, SECTOR);
         let inode_len = self.target.super_block.inode_len;
         let is_outside = at.checked_rem(inode_len as u64) != Some(0);
         let Some(mut inode) = self.target.read(at, inode_len)?.filter(|_| !is_outside) else {
@@ -108,13 +108,13 @@ impl Replay<'_> {
         let data_at = raw.len();
         let attr_at = match raw.fork_offset() {
             0 => inode.len(),
-            offset => data_at.saturating_add(offset),
+            offset => data_at.plus(offset),
         };
         if attr_at > inode.len() {
             return false;
         }
         let (head, attr) = inode.split_at_mut(attr_at);
-        let data = head.get_mut(data_at..).unwrap_or_default();
+        let data = head.within_mut(data_at..);
         if format.fields & DEVICE != 0 {
             put(data, 0, &format.device.to_be_bytes());
         }
@@ -147,7 +147,7 @@ impl Replay<'_> {
         let keys_len = count.checked_mul(8)?;
         let block_max = block.len().checked_sub(header_len)? / 16;
         let keys = part(block, header_len, keys_len)?;
-        let pointers_at = header_len.saturating_add(block_max.saturating_mul(8));
+        let pointers_at = header_len.plus(block_max.times(8));
         let pointers = part(block, pointers_at, keys_len)?;
         let root_len = size_of::<BmdrBlock>();
         let max = fork.len().checked_sub(root_len)? / 16;
@@ -157,7 +157,7 @@ impl Replay<'_> {
         let root = BmdrBlock { bb_level: head.bb_level, bb_numrecs: head.bb_numrecs };
         put(fork, 0, root.as_bytes());
         put(fork, root_len, keys);
-        put(fork, max.saturating_mul(8).saturating_add(root_len), pointers);
+        put(fork, max.times(8).plus(root_len), pointers);
         Some(())
     }
 
@@ -168,28 +168,28 @@ impl Replay<'_> {
             [raw.icl_ag, raw.icl_agbno, raw.icl_count, raw.icl_isize, raw.icl_length]
                 .map(|figure| u64::from(figure.get()));
         let inode_len = super_block.inode_len as u64;
-        let slots = super_block.block_len.checked_div(inode_len).unwrap_or(0);
+        let slots = super_block.block_len.quotient(inode_len);
         let is_sound = group < super_block.ag_count
             && block > 0
-            && block.saturating_add(blocks) <= super_block.ag_blocks
+            && block.plus(blocks) <= super_block.ag_blocks
             && len == inode_len
             && (1..=64.max(slots)).contains(&count)
-            && count.saturating_mul(len) == blocks.saturating_mul(super_block.block_len);
+            && count.times(len) == blocks.times(super_block.block_len);
         if !is_sound {
             return Err(Corruption::log_item("new inodes", block, "not a chunk of inodes of a group").into());
         }
         let at = super_block.ag_block_at(group, block);
         let cluster = self.cluster_sectors();
-        let sectors = blocks.saturating_mul(super_block.block_len) / SECTOR;
+        let sectors = blocks.times(super_block.block_len) / SECTOR;
         let mut first = at / SECTOR;
-        let end = first.saturating_add(sectors);
+        let end = first.plus(sectors);
         while first < end {
             if u16::try_from(cluster).is_ok_and(|len| self.cancelled.has((first, len))) {
                 return Ok(());
             }
-            first = first.saturating_add(cluster);
+            first = first.plus(cluster);
         }
-        let number = block.saturating_mul(slots);
+        let number = block.times(slots);
         for index in 0..count {
             let mut inode = vec![0; usize_of(inode_len)];
             let new = Dinode {
@@ -197,13 +197,13 @@ impl Replay<'_> {
                 di_version: 3,
                 di_gen: raw.icl_gen,
                 di_next_unlinked: u32::MAX.into(),
-                di_ino: super_block.inode_of(group, number.saturating_add(index)).into(),
+                di_ino: super_block.inode_of(group, number.plus(index)).into(),
                 di_uuid: super_block.meta_uuid,
                 ..Dinode::default()
             };
             put(&mut inode, 0, new.as_bytes());
-            let place = at.saturating_add(index.saturating_mul(inode_len));
-            if place.saturating_add(inode_len) <= self.target_len() {
+            let place = at.plus(index.times(inode_len));
+            if place.plus(inode_len) <= self.target_len() {
                 self.write_inode(place, inode)?;
             }
         }
@@ -213,8 +213,8 @@ impl Replay<'_> {
     /// Sectors of a cluster, the unit in which inodes are read and freed.
     fn cluster_sectors(&self) -> u64 {
         let super_block = self.target.super_block;
-        let long = CLUSTER_LEN.saturating_mul(super_block.inode_len as u64 / INODE_LEN_MIN);
-        let alignment = super_block.inode_alignment.saturating_mul(super_block.block_len);
+        let long = CLUSTER_LEN.times(super_block.inode_len as u64 / INODE_LEN_MIN);
+        let alignment = super_block.inode_alignment.times(super_block.block_len);
         let len = if alignment >= long { long } else { CLUSTER_LEN };
         len.max(super_block.block_len) / SECTOR
     }

@@ -5,7 +5,7 @@ use super::transaction::Item;
 use crate::corruption::Corruption;
 use crate::disk::log::{AttriLogFormat, IntentHead, MapExtent, XmiLogFormat};
 use packfs_core::{Result, usize_of};
-use packfs_format::structures;
+use packfs_format::{structures, units::*};
 use std::collections::HashMap;
 
 /// Types of intents; the type of the done item is one higher.
@@ -77,10 +77,10 @@ impl Intents {
         };
         if let Some(intent) = intent {
             if self.open.len() < COUNT_MAX {
-                self.count = self.count.saturating_add(1);
+                self.count = self.count.plus(1);
                 self.open.insert((kind, id), (self.count, intent));
             } else {
-                self.left_out = self.left_out.saturating_add(1)
+                self.left_out = self.left_out.plus(1)
             }
         }
         Ok(true)
@@ -95,7 +95,7 @@ impl Intents {
 
 fn remaps(item: &Item, head: &IntentHead) -> Result<Vec<Remap>, Corruption> {
     let (id, count) = (head.id.get(), usize_of(head.nextents.get().into()));
-    let extents = item.region(0).get(size_of::<IntentHead>()..).unwrap_or_default();
+    let extents = item.region(0).within(size_of::<IntentHead>()..);
     let extents = structures::<MapExtent>(extents).take(count).map(|extent| {
         let flags = extent.me_flags.get();
         Remap {

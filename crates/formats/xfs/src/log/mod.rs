@@ -24,6 +24,7 @@ use head::Span;
 pub(crate) use intent::{Exchange, Intent, Remap};
 pub(crate) use notes::Notes;
 use packfs_core::{Error, Image, OverlayImage, Result};
+use packfs_format::units::*;
 use record::Header;
 pub(crate) use rest::Rest;
 use ring::Ring;
@@ -95,7 +96,7 @@ impl Log {
         device: Option<&Arc<dyn Image>>,
         super_block: &SuperBlock,
     ) -> Result<Option<Log>> {
-        let len = super_block.log_blocks.saturating_mul(super_block.block_len);
+        let len = super_block.log_blocks.times(super_block.block_len);
         let (image, range) = match (super_block.log_start, device) {
             (0, None) => return Ok(None),
             (0, Some(device)) => (device, 0..len),
@@ -135,7 +136,7 @@ impl Log {
             self.pass(span, &mut |_, items| items.iter().try_for_each(|item| cancelled.note(item)))?;
         let overlay = OverlayImage::new(Arc::clone(image), SECTOR);
         let mut replay = Replay {
-            target: Target::new(super_block, overlay, span.len.saturating_mul(SECTOR)),
+            target: Target::new(super_block, overlay, span.len.times(SECTOR)),
             cancelled,
             changed: Default::default(),
             notes: Notes::default(),
@@ -163,7 +164,7 @@ impl Log {
         let mut done = 0_u64;
         let mut wrong_sum = None;
         while done < span.len {
-            let header = Header::read(ring, span.tail.saturating_add(done))?;
+            let header = Header::read(ring, span.tail.plus(done))?;
             let fault = |fault| Corruption::log_record(header.sector, fault);
             header.check_origin(ring)?;
             let mut data = header.data(ring)?;
@@ -178,7 +179,7 @@ impl Log {
             }
             header.unpack(&mut data);
             assembly.add(&header, &data, commit)?;
-            done = done.saturating_add(header.all_sectors());
+            done = done.plus(header.all_sectors());
         }
         Ok(wrong_sum)
     }

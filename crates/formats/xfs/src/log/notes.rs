@@ -1,6 +1,7 @@
 //! Results of a replay that affect later reads.
 
 use crate::super_block::SuperBlock;
+use packfs_format::units::*;
 use std::collections::HashSet;
 
 /// Structures with fields that a replay cannot correct.
@@ -17,8 +18,8 @@ impl Notes {
     pub(super) fn add_part(&mut self, super_block: &SuperBlock, at: u64, len: u64) {
         let mut done = 0_u64;
         while done < len {
-            self.parts.insert(at.saturating_add(done));
-            done = done.saturating_add(super_block.block_len);
+            self.parts.insert(at.plus(done));
+            done = done.plus(super_block.block_len);
         }
     }
 

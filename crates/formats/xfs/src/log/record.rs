@@ -2,10 +2,10 @@
 
 use super::ring::{HEADER_COVERS, LEN_MAX, Ring, SECTOR_LEN};
 use crate::corruption::Corruption;
-use crate::disk::{RecExtHeader, RecHeader, XLOG_HEADER_MAGIC_NUM, part, put};
+use crate::disk::{RecExtHeader, RecHeader, XLOG_HEADER_MAGIC_NUM, put};
 use crate::super_block::SECTOR;
 use packfs_core::{Result, usize_of};
-use packfs_format::{crc32c, structure};
+use packfs_format::{crc32c, structure, units::*};
 use std::mem::offset_of;
 use zerocopy::IntoBytes;
 
@@ -49,6 +49,9 @@ impl Header {
         if count > 1 {
             bytes = ring.read(sector, count)?;
         }
+        if (bytes.len() as u64 / SECTOR).plus(len.div_ceil(SECTOR)) > ring.count {
+            return Err(fault("is longer than the log").into());
+        }
         let lsn = raw.h_lsn.get();
         let tail = raw.h_tail_lsn.get();
         let operations = raw.h_num_logops.get();
@@ -64,7 +67,7 @@ impl Header {
     }
 
     pub(super) fn all_sectors(&self) -> u64 {
-        self.sectors().saturating_add(self.len.div_ceil(SECTOR))
+        self.sectors().plus(self.len.div_ceil(SECTOR))
     }
 
     /// Errors: a record of another filesystem, or of another type of machine.
@@ -88,7 +91,7 @@ impl Header {
 
     /// Reads the data without unpacking it.
     pub(super) fn data(&self, ring: &Ring) -> Result<Vec<u8>> {
-        ring.read(self.sector.saturating_add(self.sectors()), self.len.div_ceil(SECTOR))
+        ring.read(self.sector.plus(self.sectors()), self.len.div_ceil(SECTOR))
     }
 
     /// True if the checksum is right, or not stored.
@@ -103,12 +106,12 @@ impl Header {
 
     fn sum(&self, data: &[u8], header_len: usize) -> u32 {
         let raw = RecHeader { h_crc: 0.into(), ..self.raw };
-        let mut sum = crc32c(!0, part(raw.as_bytes(), 0, header_len).unwrap_or_default());
+        let mut sum = crc32c(!0, raw.as_bytes().within(..header_len));
         let used = usize_of(self.len.div_ceil(HEADER_COVERS));
         for more in self.bytes.chunks_exact(SECTOR_LEN).take(used).skip(1) {
-            sum = crc32c(sum, part(more, 0, size_of::<RecExtHeader>()).unwrap_or_default());
+            sum = crc32c(sum, more.within(..size_of::<RecExtHeader>()));
         }
-        !crc32c(sum, data.get(..usize_of(self.len)).unwrap_or_default())
+        !crc32c(sum, data.within(..usize_of(self.len)))
     }
 
     /// True if the checksum would be right if every sector had its expected cycle.
@@ -116,7 +119,7 @@ impl Header {
         let mut bytes = ring.read(self.sector, self.all_sectors())?;
         let mut raw = self.raw;
         for (index, sector) in bytes.chunks_exact_mut(SECTOR_LEN).enumerate() {
-            let cycle = cycle_of(self.sector.saturating_add(index as u64));
+            let cycle = cycle_of(self.sector.plus(index as u64));
             match index {
                 0 => raw.h_cycle = cycle.into(),
                 _ => put(sector, 0, &cycle.to_be_bytes()),

@@ -8,6 +8,7 @@ use super::record::Header;
 use super::ring::{FLIGHT_MAX, Ring, SECTOR_LEN, cycle, is_header_of};
 use crate::corruption::Corruption;
 use packfs_core::{Result, usize_of};
+use packfs_format::units::*;
 
 /// First record after the head.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,8 +40,8 @@ impl Rest {
 
 /// Examines the sectors after the head; `last` is the record before it.
 pub(super) fn rest(ring: &Ring, head: u64, last: &Header) -> Result<Option<Rest>> {
-    let room = ring.count.saturating_sub(last.all_sectors());
-    let bytes = ring.read(head, ring.record_sectors_max().saturating_add(FLIGHT_MAX).min(room))?;
+    let room = left(ring.count, last.all_sectors());
+    let bytes = ring.read(head, ring.record_sectors_max().plus(FLIGHT_MAX).min(room))?;
     let sectors = || bytes.chunks_exact(SECTOR_LEN);
     let cycle_of = |sector| cycle_after(ring, last, sector);
     let new: Vec<bool> = (head..).zip(sectors()).map(|(at, sector)| cycle(sector) == cycle_of(at)).collect();

@@ -1,10 +1,10 @@
 //! The log as a ring of sectors. The first word of each contains the cycle, the round through the
 //! log, in which it was written.
 
-use crate::disk::{RecHeader, XLOG_HEADER_MAGIC_NUM, part};
+use crate::disk::{RecHeader, XLOG_HEADER_MAGIC_NUM};
 use crate::super_block::{SECTOR, SuperBlock};
 use packfs_core::{Image, Result, usize_of};
-use packfs_format::structure;
+use packfs_format::{structure, units::*};
 use std::ops::Range;
 use std::sync::Arc;
 use zerocopy::big_endian::U32;
@@ -43,13 +43,13 @@ impl Ring {
     }
 
     pub(super) fn wrapped(&self, sector: u64) -> u64 {
-        sector.checked_rem(self.count).unwrap_or(0)
+        sector.remainder(self.count)
     }
 
     pub(super) fn distance(&self, from: u64, to: u64) -> u64 {
         match to.checked_sub(from) {
             Some(distance) => distance,
-            None => to.saturating_add(self.count).saturating_sub(from),
+            None => to.plus(self.count).minus(from),
         }
     }
 
@@ -58,17 +58,17 @@ impl Ring {
     }
 
     pub(super) fn flight_sectors_max(&self) -> u64 {
-        self.record_sectors_max().saturating_mul(FLIGHT_MAX)
+        self.record_sectors_max().times(FLIGHT_MAX)
     }
 
     /// Reads sectors, around the ring; the image must contain them.
     pub(super) fn read(&self, sector: u64, count: u64) -> Result<Vec<u8>> {
-        let mut bytes = vec![0; usize_of(count.min(self.count).saturating_mul(SECTOR))];
+        let mut bytes = vec![0; usize_of(count.min(self.count).times(SECTOR))];
         let first = self.wrapped(sector);
-        let before_end = usize_of(self.count.saturating_sub(first).saturating_mul(SECTOR));
+        let before_end = usize_of(self.count.minus(first).times(SECTOR));
         let len = bytes.len();
         let (head, tail) = bytes.split_at_mut(before_end.min(len));
-        self.image.read_exact_at(self.start.saturating_add(first.saturating_mul(SECTOR)), head)?;
+        self.image.read_exact_at(self.start.plus(first.times(SECTOR)), head)?;
         if !tail.is_empty() {
             self.image.read_exact_at(self.start, tail)?;
         }
@@ -91,12 +91,12 @@ impl Ring {
     fn find(&self, range: Range<u64>, is_wanted: impl Fn(&[u8]) -> bool) -> Result<Option<u64>> {
         let mut at = range.start;
         while at < range.end {
-            let bytes = self.read(at, STEP.min(range.end.saturating_sub(at)))?;
+            let bytes = self.read(at, STEP.min(range.end.minus(at)))?;
             let mut sectors = bytes.chunks_exact(SECTOR_LEN);
             if let Some(index) = sectors.position(&is_wanted) {
-                return Ok(Some(at.saturating_add(index as u64)));
+                return Ok(Some(at.plus(index as u64)));
             }
-            at = at.saturating_add(STEP.min(self.count));
+            at = at.plus(STEP.min(self.count));
         }
         Ok(None)
     }
@@ -105,11 +105,11 @@ impl Ring {
     pub(super) fn last_header_in(&self, range: Range<u64>) -> Result<Option<u64>> {
         let mut end = range.end;
         while end > range.start {
-            let start = end.saturating_sub(STEP.min(self.count)).max(range.start);
-            let bytes = self.read(start, end.saturating_sub(start))?;
+            let start = left(end, STEP.min(self.count)).max(range.start);
+            let bytes = self.read(start, end.minus(start))?;
             let mut sectors = bytes.chunks_exact(SECTOR_LEN);
             if let Some(index) = sectors.rposition(is_header) {
-                return Ok(Some(start.saturating_add(index as u64)));
+                return Ok(Some(start.plus(index as u64)));
             }
             end = start;
         }
@@ -132,8 +132,8 @@ pub(super) fn is_header_of(sector: &[u8], uuid: [u8; 16]) -> bool {
 }
 
 pub(crate) fn is_log_of(image: &dyn Image, super_block: &SuperBlock) -> Result<bool> {
-    let mut bytes = vec![0; usize_of(STEP.saturating_mul(SECTOR).saturating_mul(4))];
+    let mut bytes = vec![0; usize_of(STEP.times(SECTOR).times(4))];
     let len = image.read_at(0, &mut bytes)?;
-    let mut sectors = part(&bytes, 0, len).unwrap_or_default().chunks_exact(SECTOR_LEN);
+    let mut sectors = bytes.within(..len).chunks_exact(SECTOR_LEN);
     Ok(sectors.any(|sector| is_header_of(sector, super_block.uuid)))
 }

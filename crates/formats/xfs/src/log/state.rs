@@ -7,7 +7,7 @@ use super::target::Target;
 use super::transaction::Item;
 use crate::disk::{Checksum, Dinode, put};
 use packfs_core::{Image, Result};
-use packfs_format::structure;
+use packfs_format::{structure, units::*};
 use std::collections::{BTreeMap, HashMap};
 use std::mem::offset_of;
 
@@ -24,7 +24,7 @@ impl Cancelled {
             let format = Format::parse(item)?;
             if format.flags & CANCEL != 0 {
                 let count = self.0.entry((format.first, format.sectors)).or_default();
-                *count = count.saturating_add(1);
+                *count = count.plus(1);
             }
         }
         Ok(())
@@ -37,7 +37,7 @@ impl Cancelled {
     /// Passes one release of a block; false for one that was not counted.
     pub(super) fn put(&mut self, key: (u64, u16)) -> bool {
         let Some(count) = self.0.get_mut(&key) else { return false };
-        *count = count.saturating_sub(1);
+        *count = count.minus(1);
         if *count == 0 {
             self.0.remove(&key);
         }

@@ -1,9 +1,9 @@
 //! The filesystem that changes are applied to: an overlay of sectors.
 
 use crate::corruption::READ_WITHOUT;
-use crate::disk::part;
 use crate::super_block::{SECTOR, SuperBlock};
 use packfs_core::{Error, Image, OverlayImage, Result, usize_of};
+use packfs_format::units::*;
 
 /// Limits of the memory of changed sectors.
 const CHANGED_MIN: u64 = 64 << 20;
@@ -19,7 +19,7 @@ pub(super) struct Target<'a> {
 impl<'a> Target<'a> {
     /// `log_len` bounds the number of changed sectors.
     pub(super) fn new(super_block: &'a SuperBlock, overlay: OverlayImage, log_len: u64) -> Self {
-        let bytes = log_len.saturating_mul(CHANGED_PER_BYTE).clamp(CHANGED_MIN, CHANGED_MAX);
+        let bytes = log_len.times(CHANGED_PER_BYTE).clamp(CHANGED_MIN, CHANGED_MAX);
         Target { super_block, overlay, sectors_max: bytes / SECTOR }
     }
 
@@ -37,21 +37,21 @@ impl<'a> Target<'a> {
     pub(super) fn write(&mut self, at: u64, bytes: &[u8]) -> Result<()> {
         let mut done = 0_usize;
         while done < bytes.len() {
-            let at = at.saturating_add(done as u64);
+            let at = at.plus(done as u64);
             let (sector, skip) = (at / SECTOR, usize_of(at % SECTOR));
-            let room = usize_of(SECTOR).saturating_sub(skip);
-            let len = room.min(bytes.len().saturating_sub(done));
+            let room = usize_of(SECTOR).minus(skip);
+            let len = room.min(bytes.len().minus(done));
             let mut changed = vec![0; usize_of(SECTOR)];
             if len < changed.len() {
-                self.overlay.read_at(sector.saturating_mul(SECTOR), &mut changed)?;
+                self.overlay.read_at(sector.times(SECTOR), &mut changed)?;
             }
-            let place = changed.get_mut(skip..skip.saturating_add(len)).unwrap_or_default();
-            place.copy_from_slice(part(bytes, done, place.len()).unwrap_or_default());
+            let place = changed.within_mut(skip..skip.plus(len));
+            place.copy_from_slice(bytes.within(done..done.plus(len)));
             self.overlay.set_block(sector, changed.into());
-            done = done.saturating_add(len);
+            done = done.plus(len);
         }
         if self.overlay.replaced() as u64 > self.sectors_max {
-            let max = self.sectors_max.saturating_mul(SECTOR);
+            let max = self.sectors_max.times(SECTOR);
             let fault = format!("log: changes of over {max} bytes");
             Err(Error::limit("xfs image", fault).hint(READ_WITHOUT))
         } else {

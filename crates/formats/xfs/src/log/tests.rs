@@ -117,6 +117,13 @@ fn a_damaged_last_record_is_an_error_and_a_torn_one_a_warning() {
 }
 
 #[test]
+fn a_record_longer_than_the_log_is_an_error() {
+    let long = with(|bytes| bytes[at(LAST) + 12..][..4].copy_from_slice(&(200_u32 << 10).to_be_bytes()));
+    let text = format!("log record at sector {LAST}: is longer than the log");
+    assert_refused(read_whole(long), ErrorKind::Corrupt, &text);
+}
+
+#[test]
 fn the_number_of_a_cycle_that_changed_is_told_from_a_torn_record() {
     let hole = with(|bytes| bytes[at(LAST + 4)..][..4].fill(0));
     assert_refused(read_whole(hole), ErrorKind::Corrupt, "number of a cycle changed");

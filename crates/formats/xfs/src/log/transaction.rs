@@ -3,9 +3,9 @@
 use super::record::Header;
 use crate::corruption::Corruption;
 use crate::disk::log::{ItemHead, TransHeader};
-use crate::disk::{OpHeader, XFS_TRANS_HEADER_MAGIC, part};
+use crate::disk::{OpHeader, XFS_TRANS_HEADER_MAGIC};
 use packfs_core::{Error, Result, usize_of};
-use packfs_format::{OnDisk, split_structure, structure};
+use packfs_format::{OnDisk, split_structure, structure, units::*};
 use std::collections::HashMap;
 use zerocopy::{FromBytes, Immutable, KnownLayout, Unaligned};
 
@@ -71,7 +71,7 @@ pub(super) type Commit<'a> = dyn FnMut(u64, Vec<Item>) -> Result<()> + 'a;
 impl Assembly {
     pub(super) fn add(&mut self, header: &Header, data: &[u8], commit: &mut Commit<'_>) -> Result<()> {
         let fault = |fault| Corruption::log_record(header.sector, fault);
-        let mut rest = data.get(..usize_of(header.len)).unwrap_or_default();
+        let mut rest = data.within(..usize_of(header.len));
         for _ in 0..header.operations {
             if rest.is_empty() {
                 break;
@@ -117,7 +117,7 @@ impl Assembly {
             WAS_CONTINUED => open.go_on(bytes),
             COMMIT | UNMOUNT => {
                 let done = self.open.remove(&id).unwrap_or_default();
-                self.held = self.held.saturating_sub(done.held);
+                self.held = self.held.minus(done.held);
                 return if flags == COMMIT { commit(done.lsn, done.items) } else { Ok(()) };
             }
             _ => Err("an operation with unknown flags"),
@@ -128,9 +128,9 @@ impl Assembly {
 
     fn hold(&mut self, id: u32, bytes: u64) -> Result<()> {
         if let Some(open) = self.open.get_mut(&id) {
-            open.held = open.held.saturating_add(bytes);
+            open.held = open.held.plus(bytes);
         }
-        self.held = self.held.saturating_add(bytes);
+        self.held = self.held.plus(bytes);
         if self.held <= OPEN_BYTES_MAX {
             Ok(())
         } else {
@@ -162,7 +162,7 @@ impl Open {
         if let Some(item) = self.items.last_mut() {
             item.regions.push(bytes.to_vec());
         }
-        Ok(OVERHEAD.saturating_add(bytes.len() as u64))
+        Ok(OVERHEAD.plus(bytes.len() as u64))
     }
 
     /// Appends to the last region. Returns the bytes to charge.
@@ -178,7 +178,7 @@ impl Open {
     }
 
     fn add_header(&mut self, bytes: &[u8]) -> Result<u64, &'static str> {
-        if part(bytes, 0, HEADER_LEN.saturating_sub(self.header.len())).unwrap_or(bytes).len() < bytes.len() {
+        if part(bytes, 0, HEADER_LEN.minus(self.header.len())).unwrap_or(bytes).len() < bytes.len() {
             return Err("a transaction with a long header");
         }
         self.header.extend_from_slice(bytes);
