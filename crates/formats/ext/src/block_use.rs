@@ -3,6 +3,7 @@
 use crate::features::SHARED_BLOCKS;
 use crate::reader::Reader;
 use packfs_core::{range_at, usize_of};
+use packfs_format::units::*;
 use std::collections::HashMap;
 use std::ops::Range;
 
@@ -34,7 +35,7 @@ impl BlockUse {
     }
 
     fn with_end(end: u64, is_shared: bool) -> BlockUse {
-        BlockUse { parts: HashMap::new(), end, left: end.saturating_mul(CLAIMS_MAX), is_shared }
+        BlockUse { parts: HashMap::new(), end, left: end.times(CLAIMS_MAX), is_shared }
     }
 
     /// Marks blocks; returns those that were already marked.
@@ -56,8 +57,8 @@ impl BlockUse {
             let Some(bits) = words.get_mut(usize_of(word % PART_WORDS)) else { continue };
             let both = *bits & mask;
             if both != 0 {
-                again.count = again.count.saturating_add(u64::from(both.count_ones()));
-                let first = word.saturating_mul(64).saturating_add(u64::from(both.trailing_zeros()));
+                again.count = again.count.plus(u64::from(both.count_ones()));
+                let first = word.times(64).plus(u64::from(both.trailing_zeros()));
                 again.first.get_or_insert(first);
             }
             *bits |= mask;
@@ -90,9 +91,9 @@ impl BlockUse {
 fn words_of(range: Range<u64>) -> impl Iterator<Item = (u64, u64)> {
     let last = if range.is_empty() { 0 } else { range.end.div_ceil(64) };
     (range.start / 64..last).map(move |word| {
-        let first = word.saturating_mul(64);
-        let skip = packfs_core::u32_of(range.start.saturating_sub(first));
-        let beyond = packfs_core::u32_of(first.saturating_add(64).saturating_sub(range.end).min(63));
+        let first = word.times(64);
+        let skip = packfs_core::u32_of(left(range.start, first));
+        let beyond = packfs_core::u32_of(left(first.plus(64), range.end).min(63));
         (word, (!0_u64).wrapping_shl(skip) & (!0_u64).wrapping_shr(beyond))
     })
 }

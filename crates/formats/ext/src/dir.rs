@@ -12,7 +12,7 @@ use crate::run::Run;
 use crate::sums::Mismatch;
 use crate::super_block::entry_type;
 use packfs_core::{Error, FileType, Name, Result};
-use packfs_format::{DirCursor, DirEntry, InodeId, crc32c, structure};
+use packfs_format::{DirCursor, DirEntry, InodeId, crc32c, structure, units::*};
 use std::ops::ControlFlow;
 use zerocopy::IntoBytes;
 
@@ -55,7 +55,7 @@ struct Entries<'a> {
 
 impl<'a> Entries<'a> {
     fn entry(&self) -> Result<RawEntry<'a>, &'static str> {
-        let bytes = self.bytes.get(self.at..).unwrap_or_default();
+        let bytes = self.bytes.within(self.at..);
         let head: DirEntry2 = structure(bytes, 0).ok_or("its length is invalid, or exceeds its block")?;
         let len = match head.rec_len.get() {
             0 | 0xffff if self.bytes.len() == LONG_BLOCK_LEN => LONG_BLOCK_LEN,
@@ -67,21 +67,21 @@ impl<'a> Entries<'a> {
         let features = self.reader.super_block.features;
         let file_type = if features.needs(FILETYPE) { head.file_type } else { 0 };
         // `file_type` once was the high byte of the name length; Linux ignores it.
-        let name_end = usize::from(head.name_len).saturating_add(HEAD_LEN);
+        let name_end = usize::from(head.name_len).plus(HEAD_LEN);
         let inode = head.inode.get();
         let name = bytes.get(HEAD_LEN..name_end).filter(|_| name_end <= len).unwrap_or_default();
         if name.is_empty() && inode != 0 {
             return Err("its name is empty, or reaches beyond the entry");
         }
         let file_type = if features.needs(DIRDATA) { file_type & 0xf } else { file_type };
-        let at = self.start.saturating_add(self.at as u64);
+        let at = self.start.plus(self.at as u64);
         Ok(RawEntry {
             inode,
             name,
             file_type: entry_type(file_type),
-            place: self.place.saturating_add(self.at as u64),
+            place: self.place.plus(self.at as u64),
             at,
-            next: at.saturating_add(len as u64),
+            next: at.plus(len as u64),
             index: self.index,
         })
     }
@@ -90,14 +90,14 @@ impl<'a> Entries<'a> {
     fn each(mut self, visit: &mut dyn FnMut(RawEntry<'_>) -> ControlFlow<()>) -> Result<ControlFlow<()>> {
         while self.at < self.bytes.len() {
             let entry = self.entry().map_err(|fault| {
-                let at = self.place.saturating_add(self.at as u64);
+                let at = self.place.plus(self.at as u64);
                 Error::from(Corruption::DirEntry { inode: self.dir, at, fault })
             })?;
             if visit(entry).is_break() {
                 return Ok(ControlFlow::Break(()));
             }
-            self.at = packfs_core::usize_of(entry.next.saturating_sub(self.start));
-            self.index = self.index.saturating_add(1);
+            self.at = packfs_core::usize_of(entry.next.minus(self.start));
+            self.index = self.index.plus(1);
         }
         Ok(ControlFlow::Continue(()))
     }
@@ -156,14 +156,14 @@ impl Reader {
             });
         }
         let block_len = self.super_block.block_len;
-        let first = from.checked_div(block_len).unwrap_or(0);
-        let end = dir.len(&self.super_block).checked_div(block_len).unwrap_or(0);
+        let first = from.quotient(block_len);
+        let end = dir.len(&self.super_block).quotient(block_len);
         let mut flow = ControlFlow::Continue(());
         let walked = self.runs(dir, first..end, &mut |run| {
             for (number, block) in blocks_within(run, first, end) {
                 let listed = self.dir_block(dir, number, block).and_then(|bytes| {
                     let place = self.super_block.offset(block);
-                    let start = number.saturating_mul(block_len);
+                    let start = number.times(block_len);
                     let entries = self.entries(dir, &bytes, place, start);
                     entries.each(visit)
                 });
@@ -194,17 +194,17 @@ impl Reader {
         visit: &mut dyn FnMut(RawEntry<'_>) -> ControlFlow<()>,
     ) -> Result<ControlFlow<()>> {
         let (field_bytes, len) = (dir.block_field(), dir.len(&self.super_block));
-        let head = field_bytes.get(PARENT_LEN..).unwrap_or_default();
-        let at = BLOCK_FIELD_AT.saturating_add(PARENT_LEN);
-        let entries = self.entries(dir, head, dir.offset.saturating_add(at as u64), PARENT_LEN as u64);
+        let head = field_bytes.within(PARENT_LEN..);
+        let at = BLOCK_FIELD_AT.plus(PARENT_LEN);
+        let entries = self.entries(dir, head, dir.offset.plus(at as u64), PARENT_LEN as u64);
         if entries.each(visit)?.is_break() {
             return Ok(ControlFlow::Break(()));
         }
         let Some(range) = self.inline_value(dir)? else { return Ok(ControlFlow::Continue(())) };
-        let place = dir.offset.saturating_add(range.start as u64);
-        let rest = dir.bytes().get(range).unwrap_or_default();
+        let place = dir.offset.plus(range.start as u64);
+        let rest = dir.bytes().within(range);
         let start = field_bytes.len() as u64;
-        let (found, max) = (len, start.saturating_add(rest.len() as u64));
+        let (found, max) = (len, start.plus(rest.len() as u64));
         if found > max {
             return Err(Corruption::Inline { inode: dir.number, found, max }.into());
         }
@@ -267,13 +267,13 @@ impl Reader {
                 if is_over { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
             })
         };
-        let end = dir.len(&self.super_block).saturating_add(u64::from(u16::MAX));
+        let end = dir.len(&self.super_block).plus(u64::from(u16::MAX));
         for (at, (name, inode)) in (end..).zip(patch.into_iter().flat_map(|patch| &patch.added)) {
             if is_over || at < from.0 {
                 continue;
             }
             let found = self.entry_of(name, *inode, None);
-            is_over = visit(found, DirCursor(at.saturating_add(1))).is_break();
+            is_over = visit(found, DirCursor(at.plus(1))).is_break();
         }
         if is_over {
             return Ok(());
@@ -305,10 +305,10 @@ fn is_dots(dir: &RawInode, entry: &RawEntry<'_>) -> bool {
 /// files.
 pub(crate) fn blocks_within(run: Run, first: u64, end: u64) -> impl Iterator<Item = (u64, u64)> {
     let start = run.first.max(first);
-    let end = run.first.saturating_add(run.count).min(end);
-    let count = end.saturating_sub(start);
-    let block = run.block.saturating_add(start.saturating_sub(run.first));
-    (0..count).map(move |index| (start.saturating_add(index), block.saturating_add(index)))
+    let end = run.first.plus(run.count).min(end);
+    let count = left(end, start);
+    let block = run.block.plus(left(start, run.first));
+    (0..count).map(move |index| (start.plus(index), block.plus(index)))
 }
 
 pub(crate) fn encrypted(inode: u32, what: &str) -> Error {
@@ -334,7 +334,7 @@ fn index_sum(seed: u32, bytes: &[u8], is_root: bool) -> Option<(u32, u32)> {
     let counts_at = if is_root { ROOT_LEN } else { HEAD_LEN };
     let limits: DxCountlimit = structure(bytes, counts_at)?;
     let [limit, count] = [limits.limit, limits.count].map(|figure| usize::from(figure.get()));
-    let end = |rows: usize| rows.saturating_mul(size_of::<DxEntry>()).saturating_add(counts_at);
+    let end = |rows: usize| rows.times(size_of::<DxEntry>()).plus(counts_at);
     let tail: DxTail = structure(bytes, end(limit))?;
     let rows = bytes.get(..end(count)).filter(|_| count <= limit)?;
     let tail_without_sum = DxTail { dt_checksum: 0.into(), ..tail };

@@ -19,10 +19,8 @@ impl ExtVolume {
         let (raw, features) = (&super_block.raw, super_block.features);
         let mut facts = Facts::default();
         let text = |text: &str| FactValue::Text(text.to_owned());
-        let name = |bytes: &[u8]| {
-            let name = bytes.split(|byte| *byte == 0).next().unwrap_or_default();
-            FactValue::Text(escaped(name).to_string())
-        };
+        let name =
+            |bytes: &[u8]| FactValue::Text(escaped(packfs_format::units::until_nul(bytes)).to_string());
         facts.push("format", "Format", text(crate::INFO.name));
         facts.push("version", "Version", text(features.version()));
         facts.push("codec", "Codec", text("none"));
@@ -34,7 +32,7 @@ impl ExtVolume {
         }
         facts.push("block_len", "Block size", FactValue::Bytes(super_block.block_len));
         if features.forbids(BIGALLOC) {
-            let len = super_block.block_len.checked_shl(super_block.cluster_bits).unwrap_or(u64::MAX);
+            let len = super_block.block_len << super_block.cluster_bits;
             facts.push("cluster_len", "Cluster size", FactValue::Bytes(len));
         }
         facts.push("inode_len", "Inode size", FactValue::Bytes(super_block.inode_len as u64));
@@ -45,9 +43,13 @@ impl ExtVolume {
         let len = super_block.offset(super_block.block_count);
         facts.push("filesystem_len", "Filesystem length", FactValue::Bytes(len));
         let free = super_block.free_blocks();
-        facts.push("free_len", "Free", FactValue::Bytes(super_block.offset(free)));
-        let written = raw.s_kbytes_written.get().saturating_mul(1024);
-        facts.push("written_len", "Written in its life", FactValue::Bytes(written));
+        // Figures that no check bounds: none is better than a wrong one.
+        if let Some(free) = free.checked_mul(super_block.block_len) {
+            facts.push("free_len", "Free", FactValue::Bytes(free));
+        }
+        if let Some(written) = raw.s_kbytes_written.get().checked_mul(1024) {
+            facts.push("written_len", "Written in its life", FactValue::Bytes(written));
+        }
         facts.push("state", "State", FactValue::List(self.state_words(raw.s_state.get())));
         facts.push("journal", "Journal", text(self.journal_word()));
         facts.push("checksums", "Checksums", text(self.sums_word()));

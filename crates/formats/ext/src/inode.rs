@@ -5,7 +5,7 @@ use crate::disk::{Ext4Inode, Ext4InodeExtra};
 use crate::features::{BITS_64, HUGE_FILE, LARGE_DIR};
 use crate::super_block::SuperBlock;
 use packfs_core::{DeviceNumber, FileType, Owner, Timestamp};
-use packfs_format::structure;
+use packfs_format::{structure, units::*};
 use std::mem::offset_of;
 use std::ops::Range;
 use std::sync::Arc;
@@ -14,6 +14,7 @@ use zerocopy::little_endian::{U16, U32};
 
 pub(crate) const BLOCK_FIELD_LEN: usize = 60;
 pub(crate) const BLOCK_FIELD_AT: usize = offset_of!(Ext4Inode, i_block);
+pub(crate) const BLOCK_FIELD: std::ops::Range<usize> = BLOCK_FIELD_AT..BLOCK_FIELD_AT + BLOCK_FIELD_LEN;
 /// Offset of the optional fields.
 pub(crate) const EXTRA_AT: usize = size_of::<Ext4Inode>();
 const NANOS_MAX: u32 = 999_999_999;
@@ -44,7 +45,7 @@ impl RawInode {
     }
 
     pub(crate) fn bytes(&self) -> &[u8] {
-        self.window.get(self.range.clone()).unwrap_or_default()
+        self.window.within(self.range.clone())
     }
 
     pub(crate) fn mode(&self) -> u16 {
@@ -88,7 +89,7 @@ impl RawInode {
     }
 
     pub(crate) fn fields_end(&self) -> usize {
-        EXTRA_AT.saturating_add(self.extra_len().into()).min(self.bytes().len())
+        EXTRA_AT.plus(self.extra_len().into()).min(self.bytes().len())
     }
 
     /// Returns `i_extra_isize`; 0 for an inode without room for extra fields.
@@ -110,7 +111,7 @@ impl RawInode {
     pub(crate) fn mtime(&self) -> Timestamp {
         let low = i64::from(self.fields.i_mtime.get().cast_signed());
         let extra = self.extra(offset_of!(Ext4InodeExtra, i_mtime_extra)).unwrap_or(0);
-        let seconds = low.saturating_add(i64::from(extra & 3) << 32);
+        let seconds = low.plus(i64::from(extra & 3) << 32);
         Timestamp { seconds, nanos: (extra >> 2).min(NANOS_MAX) }
     }
 
@@ -156,7 +157,7 @@ impl RawInode {
         let Some(text) = self.block_field().get(..len).filter(|text| text.len() < BLOCK_FIELD_LEN) else {
             return false;
         };
-        let unit = super_block.block_len.checked_shl(super_block.cluster_bits).unwrap_or(0) / 512;
+        let unit = (super_block.block_len << super_block.cluster_bits) / 512;
         let of_attributes = if self.xattr_block(super_block) == 0 { 0 } else { unit };
         let has_text = !self.has(EXTENTS) && !text.contains(&0);
         !self.has(INLINE) && (self.sectors(super_block) <= of_attributes || has_text)
@@ -170,6 +171,6 @@ impl RawInode {
         }
         let count = joined(low, self.fields.l_i_blocks_high.get());
         let unit = if self.has(HUGE) { super_block.block_len / 512 } else { 1 };
-        count.saturating_mul(unit)
+        count.times(unit)
     }
 }

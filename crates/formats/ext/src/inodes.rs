@@ -5,7 +5,7 @@ use crate::inode::{EXTENTS, INLINE, RawInode, XATTR_VALUE};
 use crate::reader::Reader;
 use crate::super_block::{INODE_LEN_MIN, ROOT};
 use packfs_core::{FileType, Meta, Result};
-use packfs_format::{Inode, InodeKind};
+use packfs_format::{Inode, InodeKind, units::*};
 
 const FILE_BLOCKS_MAX: u64 = 1 << 32;
 
@@ -25,7 +25,7 @@ impl Reader {
         let Some(file_type) = raw.file_type() else {
             return Err(Corruption::Mode { inode, found: raw.mode() }.into());
         };
-        let room = raw.bytes().len().saturating_sub(INODE_LEN_MIN);
+        let room = raw.bytes().len().minus(INODE_LEN_MIN);
         let extra = raw.extra_len();
         if usize::from(extra) > room || !extra.is_multiple_of(4) {
             return Err(Corruption::ExtraLength { inode, found: extra, max: room }.into());
@@ -33,8 +33,7 @@ impl Reader {
         if raw.has(INLINE) && raw.has(EXTENTS) {
             return Err(Corruption::Flags { inode, fault: "inline data and extents at once" }.into());
         }
-        let (found, max) =
-            (raw.len(&self.super_block), FILE_BLOCKS_MAX.saturating_mul(self.super_block.block_len));
+        let (found, max) = (raw.len(&self.super_block), FILE_BLOCKS_MAX.times(self.super_block.block_len));
         if found > max {
             return Err(Corruption::Size { inode, found, max }.into());
         }
@@ -82,7 +81,7 @@ impl Reader {
             number: u64::from(raw.number),
             doubt: None,
             has_xattrs: self.has_xattrs(raw),
-            sectors: sectors.saturating_add(inline_sectors),
+            sectors: sectors.plus(inline_sectors),
         })
     }
 }

@@ -13,7 +13,7 @@ use crate::run::{Piece, Run};
 use crate::sums::Mismatch;
 use crate::super_block::SuperBlock;
 use packfs_core::{Result, range_at};
-use packfs_format::{crc32c, structure, structures};
+use packfs_format::{crc32c, structure, structures, units::*};
 use std::ops::{ControlFlow, Range};
 use zerocopy::little_endian::U32;
 
@@ -47,7 +47,7 @@ impl Reader {
     /// blocks of the map itself.
     pub(crate) fn pieces(&self, inode: &RawInode, wanted: Range<u64>, visit: Visit<'_>) -> Result<()> {
         if let Some(runs) = self.patches.runs(inode.number) {
-            let before = runs.partition_point(|run| run.first.saturating_add(run.count) <= wanted.start);
+            let before = runs.partition_point(|run| run.first.plus(run.count) <= wanted.start);
             let wanted = runs.iter().skip(before).take_while(|run| run.first < wanted.end);
             for run in wanted {
                 if visit(Piece::Run(*run)).is_break() {
@@ -91,7 +91,7 @@ impl Reader {
         let inode = inode.number;
         let fault = Corruption::ExtentHeader { inode, fault: "a node without room for its checksum" };
         let head: ExtentHeader = structure(bytes, 0).ok_or(fault)?;
-        let end = ROW_LEN.saturating_mul(usize::from(head.eh_max.get()).saturating_add(1));
+        let end = ROW_LEN.times(usize::from(head.eh_max.get()).plus(1));
         let (found, summed) = structure(bytes, end).zip(bytes.get(..end)).ok_or(fault)?;
         match Mismatch::of(U32::get(found), crc32c(seed, summed)) {
             Some(Mismatch { found, wanted }) => {
@@ -104,7 +104,7 @@ impl Reader {
 
 fn blocks_max(super_block: &SuperBlock, image_len: u64) -> u64 {
     let blocks = image_len.div_ceil(super_block.block_len).max(super_block.block_count.min(1 << 16));
-    if super_block.features.forbids(SHARED_BLOCKS) { blocks.saturating_mul(SHARES_MAX) } else { blocks }
+    if super_block.features.forbids(SHARED_BLOCKS) { blocks.times(SHARES_MAX) } else { blocks }
 }
 
 impl Extent {
@@ -136,11 +136,11 @@ impl MapWalk<'_> {
         if own_depth > DEPTH_MAX || depth.is_some_and(|depth| depth != own_depth) {
             return Err(self.fault("a node of another depth").into());
         }
-        let room = node.len().saturating_sub(ROW_LEN) / ROW_LEN;
+        let room = node.len().minus(ROW_LEN) / ROW_LEN;
         if usize::from(max) > room || max == 0 || count > max || (count == 0 && own_depth > 0) {
             return Err(self.fault("a node with another number of rows than it has room for").into());
         }
-        let rows = node.get(ROW_LEN..).unwrap_or_default();
+        let rows = node.within(ROW_LEN..);
         let count = usize::from(count);
         match own_depth.checked_sub(1) {
             None => self.leaf(structures(rows).take(count), bounds),
@@ -155,7 +155,7 @@ impl MapWalk<'_> {
             if count == 0 {
                 return Err(self.fault("an extent without blocks").into());
             }
-            let end = first.saturating_add(count);
+            let end = first.plus(count);
             if first < start || end > bounds.end {
                 return Err(self.order(first, start..bounds.end).into());
             }
@@ -212,8 +212,8 @@ impl MapWalk<'_> {
         let pointers = self.reader.super_block.block_len / 4;
         let mut first = 0_u64;
         for (index, pointer) in self.inode.fields.i_block.into_iter().enumerate() {
-            let level = index.saturating_sub(DIRECT.saturating_sub(1));
-            let span = (0..level).fold(1_u64, |span, _| span.saturating_mul(pointers));
+            let level = left(index, DIRECT.minus(1));
+            let span = (0..level).fold(1_u64, |span, _| span.times(pointers));
             let range = range_at(first, span);
             first = range.end;
             if self.pointer(pointer.get().into(), level, range)?.is_break() {
@@ -237,7 +237,7 @@ impl MapWalk<'_> {
             return Ok(ControlFlow::Break(()));
         }
         let pointers = self.reader.super_block.block_len / 4;
-        let span = (0..below).fold(1_u64, |span, _| span.saturating_mul(pointers));
+        let span = (0..below).fold(1_u64, |span, _| span.times(pointers));
         let mut first = range.start;
         for pointer in structures::<U32>(&node.bytes) {
             let range = range_at(first, span);
@@ -263,7 +263,7 @@ impl MapWalk<'_> {
 
     /// Joins adjacent runs, and reports complete ones.
     fn push(&mut self, run: Run) -> Result<ControlFlow<()>> {
-        let end = run.first.saturating_add(run.count);
+        let end = run.first.plus(run.count);
         if end <= self.wanted.start || run.first >= self.wanted.end {
             return Ok(ControlFlow::Continue(()));
         }
@@ -273,7 +273,7 @@ impl MapWalk<'_> {
             let next_block = last.block.checked_add(last.count);
             let goes_on = next == Some(run.first) && next_block == Some(run.block);
             if goes_on && last.is_written == run.is_written {
-                last.count = last.count.saturating_add(run.count);
+                last.count = last.count.plus(run.count);
                 return Ok(ControlFlow::Continue(()));
             }
         }

@@ -6,7 +6,7 @@ use crate::patches::Patches;
 use crate::sums::{Mismatch, Sums};
 use crate::super_block::{Group, SuperBlock};
 use packfs_core::{Image, range_at, usize_of};
-use packfs_format::BlockCache;
+use packfs_format::{BlockCache, units::*};
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -93,26 +93,26 @@ impl Reader {
 
     fn checked_group(&self, group: u32) -> Result<Checked> {
         let per_block = self.super_block.descriptors_per_block();
-        let index = u64::from(group).checked_div(per_block).unwrap_or(0);
+        let index = u64::from(group).quotient(per_block);
         let groups = self.descriptors.get_or(index, || {
-            let groups = self.groups(index.saturating_mul(per_block), per_block)?;
+            let groups = self.groups(index.times(per_block), per_block)?;
             let len = size_of_val(&*groups);
             Ok((groups, len))
         })?;
-        let slot = usize_of(u64::from(group).checked_rem(per_block).unwrap_or(0));
+        let slot = usize_of(u64::from(group).remainder(per_block));
         let none = Corruption::NoGroup { found: group, max: self.super_block.group_count };
         Ok(*groups.get(slot).ok_or(none)?)
     }
 
     fn groups(&self, first: u64, count: u64) -> Result<Box<[Checked]>> {
-        let end = first.saturating_add(count).min(u64::from(self.super_block.group_count));
+        let end = first.plus(count).min(u64::from(self.super_block.group_count));
         let numbers = packfs_core::u32_of(first)..packfs_core::u32_of(end);
         let (block, _) = self.super_block.descriptor_place(numbers.start);
         let bytes = self.block(block)?;
         let max = self.super_block.group_count;
         let rows = numbers.map(|group| {
             let (_, at) = self.super_block.descriptor_place(group);
-            let raw = bytes.get(at..at.saturating_add(self.super_block.descriptor_len)).unwrap_or_default();
+            let raw = bytes.within(at..at.plus(self.super_block.descriptor_len));
             let found = Group::parse(raw).ok_or(Corruption::NoGroup { found: group, max })?;
             Ok((found, self.sums.descriptor(group, raw, self.super_block.uuid())))
         });
@@ -127,7 +127,7 @@ impl Reader {
     pub(crate) fn table_of(&self, group: u32) -> Result<u64> {
         let found = self.group(group)?.inode_table;
         let (blocks, end) = (self.super_block.blocks(), self.super_block.block_count);
-        if blocks.contains(&found) && found.saturating_add(self.table_blocks()) <= end {
+        if blocks.contains(&found) && found.plus(self.table_blocks()) <= end {
             return Ok(found);
         }
         Err(Corruption::GroupPlace { group: u64::from(group), what: "inode table", found, end }.into())
@@ -139,14 +139,14 @@ impl Reader {
         let len = self.super_block.inode_len as u64;
         let start = self.super_block.offset(table);
         let end = self.super_block.group_inodes;
-        let at = start.saturating_add(u64::from(slot).saturating_mul(len));
+        let at = start.plus(u64::from(slot).times(len));
         let Some(data) = self.image.next_data(at)? else { return Ok(end..end) };
         let slot_of = |offset: u64| {
-            let slot = offset.saturating_sub(start).checked_div(len).unwrap_or(0);
+            let slot = left(offset, start).quotient(len);
             packfs_core::u32_of(slot.min(u64::from(end)))
         };
         let first = slot_of(data.start).max(slot);
-        Ok(first..slot_of(data.end.saturating_add(len)).max(first.saturating_add(1)))
+        Ok(first..slot_of(data.end.plus(len)).max(first.plus(1)))
     }
 
     /// Reads and verifies an inode, in use or not.
@@ -171,23 +171,23 @@ impl Reader {
         }
         let table = self.super_block.offset(self.table_of(group)?);
         let inode_len = self.super_block.inode_len;
-        let at = u64::from(slot).saturating_mul(inode_len as u64);
+        let at = u64::from(slot).times(inode_len as u64);
         let (start, window) = self.window(table, at)?;
-        let within = usize_of(at.saturating_sub(start));
-        let range = within..within.saturating_add(inode_len);
-        RawInode::new(inode, table.saturating_add(at), window, range).ok_or(out_of_range.into())
+        let within = usize_of(at.minus(start));
+        let range = within..within.plus(inode_len);
+        RawInode::new(inode, table.plus(at), window, range).ok_or(out_of_range.into())
     }
 
     fn window(&self, table: u64, at: u64) -> Result<(u64, Arc<Box<[u8]>>)> {
         let inode_len = self.super_block.inode_len as u64;
-        let table_len = u64::from(self.super_block.group_inodes).saturating_mul(inode_len);
+        let table_len = u64::from(self.super_block.group_inodes).times(inode_len);
         let range = |len: u64| {
-            let start = at & !len.saturating_sub(1);
-            start..start.saturating_add(len).min(table_len)
+            let start = at & !len.minus(1);
+            start..start.plus(len).min(table_len)
         };
         let large = range(WINDOW_LEN.max(inode_len));
         let small = range(SMALL_WINDOW_LEN.max(inode_len));
-        let offset = |range: &Range<u64>| table.saturating_add(range.start);
+        let offset = |range: &Range<u64>| table.plus(range.start);
         // Tables start at a block, so the other keys are odd.
         if let Some(found) = self.windows.get(offset(&large)) {
             return Ok((large.start, found));
@@ -199,7 +199,7 @@ impl Reader {
             let len = usize_of(packfs_core::len_of(&range));
             let mut bytes = vec![0; len].into_boxed_slice();
             self.image.read_exact_at(offset(&range), &mut bytes)?;
-            self.last_window_end.store(table.saturating_add(range.end), Ordering::Relaxed);
+            self.last_window_end.store(table.plus(range.end), Ordering::Relaxed);
             Ok((bytes, len))
         })?;
         Ok((range.start, found))
@@ -212,8 +212,8 @@ impl Reader {
         if range.start > allowed.start && range.end <= allowed.end && range.start < range.end {
             return Ok(());
         }
-        let start = allowed.start.saturating_add(1);
-        let end = allowed.end.saturating_sub(1);
+        let start = allowed.start.plus(1);
+        let end = allowed.end.minus(1);
         Err(Corruption::Block { inode, found: block, start, end }.into())
     }
 

@@ -8,7 +8,7 @@ use crate::run::Piece;
 use crate::super_block::{Group, SUPER_AT, SUPER_LEN, SuperBlock};
 use crate::volume::ExtVolume;
 use packfs_core::{FileType, Result, range_at};
-use packfs_format::{Space, SpaceOwner, space_owners};
+use packfs_format::{Space, SpaceOwner, space_owners, units::*};
 use std::ops::{ControlFlow, Range};
 
 type Claim = (Range<u64>, &'static str);
@@ -26,14 +26,14 @@ impl Reader {
         let per_meta = super_block.descriptors_per_block();
         let plain = super_block.plain_descriptor_blocks();
         let is_meta = super_block.features.needs(META_BG);
-        let index = u64::from(group).checked_div(per_meta).unwrap_or(0);
+        let index = u64::from(group).quotient(per_meta);
         if super_block.has_super_block(group) {
             // Group 0 may start before the superblock's block.
             let place = if group == 0 { super_block.super_block_number() } else { start };
-            found.push((place..place.saturating_add(1), "superblock"));
+            found.push((place..place.plus(1), "superblock"));
             // Only groups with a superblock copy have copies of the plain descriptors.
             if index < plain {
-                let descriptors = range_at(place.saturating_add(1), plain);
+                let descriptors = range_at(place.plus(1), plain);
                 let count = if is_meta { 0 } else { super_block.raw.s_reserved_gdt_blocks.get().into() };
                 let reserved = range_at(descriptors.end, count);
                 found.push((descriptors, "group descriptors"));
@@ -45,8 +45,8 @@ impl Reader {
         {
             found.push((range_at(block, 1), "multiple mount protection"));
         }
-        let slot = u64::from(group).checked_rem(per_meta).unwrap_or(0);
-        let has_copy = matches!(slot, 0 | 1) || slot == per_meta.saturating_sub(1);
+        let slot = u64::from(group).remainder(per_meta);
+        let has_copy = matches!(slot, 0 | 1) || slot == per_meta.minus(1);
         if is_meta && index >= plain && has_copy {
             let block = super_block.meta_descriptors(group);
             found.push((range_at(block, 1), "group descriptors"));
@@ -66,13 +66,14 @@ impl Reader {
             return count;
         }
         match descriptor.flags & Group::INODES_UNUSED {
-            0 => count.saturating_sub(descriptor.unused_inodes),
+            // More than all are unused in a damaged descriptor: then no inode is left out.
+            0 => count.checked_sub(descriptor.unused_inodes).unwrap_or(count),
             _ => 0,
         }
     }
 
     pub(crate) fn number_in(&self, group: u32, slot: u32) -> u32 {
-        group.saturating_mul(self.super_block.group_inodes).saturating_add(slot).saturating_add(1)
+        group.times(self.super_block.group_inodes).plus(slot).plus(1)
     }
 
     /// Returns inodes of the filesystem itself whose numbers are not reserved.

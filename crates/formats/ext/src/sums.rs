@@ -1,10 +1,10 @@
 //! Checksums of metadata: CRC-32C from a seed of the filesystem, or CRC-16 of descriptors.
 
-use crate::bytes::{field, put};
+use crate::bytes::put;
 use crate::disk::{Ext4GroupDesc, Ext4Inode, Ext4InodeExtra, Ext4SuperBlock, XattrHeader};
 use crate::features::{CSUM_SEED, EA_INODE, GDT_CSUM, METADATA_CSUM};
 use crate::super_block::SuperBlock;
-use packfs_format::{crc32c, structure};
+use packfs_format::{crc32c, structure, units::*};
 use std::array;
 use std::mem::offset_of;
 use std::sync::LazyLock;
@@ -58,13 +58,13 @@ impl Sums {
     }
 
     pub(crate) fn super_block(self, raw: &Ext4SuperBlock) -> Option<Mismatch<u32>> {
-        let wanted = crc32c(!0, field(raw.as_bytes(), 0, offset_of!(Ext4SuperBlock, s_checksum)));
+        let wanted = crc32c(!0, raw.as_bytes().within(..offset_of!(Ext4SuperBlock, s_checksum)));
         Mismatch::of(raw.s_checksum.get(), wanted).filter(|_| self.all)
     }
 
     pub(crate) fn descriptor(self, group: u32, raw: &[u8], uuid: &[u8]) -> Option<Mismatch<u16>> {
         let (before, behind) = raw.split_at_checked(GROUP_SUM_AT)?;
-        let behind = behind.get(2..).unwrap_or_default();
+        let behind = behind.within(2..);
         let number = group.to_le_bytes();
         let wanted = if self.all {
             let sum = crc32c(crc32c(crc32c(crc32c(self.seed, &number), before), &[0; 2]), behind);
@@ -84,8 +84,8 @@ impl Sums {
 
     /// Returns the checksum of an inode: 32 bits if it has room for them (true), otherwise 16.
     pub(crate) fn inode(self, number: u32, raw: &[u8]) -> (u32, bool) {
-        let generation: U32 = structure(raw, offset_of!(Ext4Inode, i_generation)).unwrap_or_default();
-        let seed = self.inode_seed(number, generation.get());
+        let generation = structure(raw, offset_of!(Ext4Inode, i_generation)).map_or(0, U32::get);
+        let seed = self.inode_seed(number, generation);
         let extra_len = structure(raw, size_of::<Ext4Inode>()).map_or(0, U16::get);
         let is_wide = usize::from(extra_len) >= offset_of!(Ext4InodeExtra, i_ctime_extra);
         // The checksum counts as zeros.
@@ -113,8 +113,8 @@ impl Sums {
         if !self.all {
             return None;
         }
-        let sum = crc32c(crc32c(self.seed, &number.to_le_bytes()), field(raw, 0, SUM_AT));
-        let wanted = crc32c(crc32c(sum, &[0; 4]), raw.get(SUM_AT.saturating_add(4)..).unwrap_or_default());
+        let sum = crc32c(crc32c(self.seed, &number.to_le_bytes()), raw.within(..SUM_AT));
+        let wanted = crc32c(crc32c(sum, &[0; 4]), raw.within(SUM_AT.plus(4)..));
         Mismatch::of(structure(raw, SUM_AT).map(U32::get)?, wanted)
     }
 

@@ -7,7 +7,7 @@ use crate::features::{
     BIGALLOC, BITS_64, Features, META_BG, METADATA_CSUM, MMP, SPARSE_SUPER, SPARSE_SUPER2,
 };
 use packfs_core::{Error, Image, Result, range_at, usize_of};
-use packfs_format::{read_structure, structure};
+use packfs_format::{read_structure, structure, units::*};
 use std::mem::offset_of;
 use std::ops::Range;
 use zerocopy::little_endian::{U16, U32};
@@ -70,7 +70,7 @@ fn figure(what: &'static str, found: u64, allowed: &'static str, is_right: bool)
 }
 
 pub(crate) fn read_raw(image: &dyn Image) -> Result<Box<Ext4SuperBlock>> {
-    let min = SUPER_AT.saturating_add(SUPER_LEN as u64);
+    let min = SUPER_AT.plus(SUPER_LEN as u64);
     if image.len() < min {
         return Err(Corruption::Short { len: image.len(), min }.into());
     }
@@ -121,7 +121,7 @@ impl SuperBlock {
 
     fn sizes(&mut self) -> Result<()> {
         let raw = &*self.raw;
-        let bits = self.block_len.saturating_mul(8);
+        let bits = self.block_len.times(8);
         if self.features.needs(BITS_64) {
             self.block_count = joined(raw.s_blocks_count_lo, raw.s_blocks_count_hi);
             let len = u64::from(raw.s_desc_size.get());
@@ -136,27 +136,27 @@ impl SuperBlock {
             self.group_blocks
         };
         figure("clusters per group", clusters, "1 to 8 a byte of a block", clusters <= bits)?;
-        let wanted = clusters.checked_shl(self.cluster_bits).unwrap_or(0);
+        let wanted = clusters << self.cluster_bits;
         let is_right = self.group_blocks == wanted && wanted != 0;
         figure("blocks per group", self.group_blocks, "those of the clusters", is_right)?;
         let inodes = u64::from(self.group_inodes);
         figure("inodes per group", inodes, "1 to 8 a byte of a block", (1..=bits).contains(&inodes))?;
         let count = u64::from(self.inode_count);
         figure("number of inodes", count, "at least 11", count >= u64::from(self.first_inode).min(11))?;
-        let min = self.first_block.saturating_add(2);
+        let min = self.first_block.plus(2);
         if self.block_count < min {
             return Err(Corruption::Blocks { found: self.block_count, min }.into());
         }
-        let max = (u64::MAX >> 1).checked_div(self.block_len).unwrap_or(0);
+        let max = (u64::MAX >> 1).quotient(self.block_len);
         figure("number of blocks", self.block_count, "those of 2^63 bytes", self.block_count <= max)?;
-        let blocks = self.block_count.saturating_sub(self.first_block);
+        let blocks = self.block_count.minus(self.first_block);
         let groups = blocks.div_ceil(self.group_blocks.max(1));
-        self.group_count = u32::try_from(groups).unwrap_or(0);
-        figure("number of groups", groups, "32 bits", self.group_count != 0)?;
+        figure("number of groups", groups, "32 bits", (1..=u64::from(u32::MAX)).contains(&groups))?;
+        self.group_count = packfs_core::u32_of(groups);
         // Linux refuses any other number, too; tables would overlap if there were more than blocks.
-        let is_right = count == groups.saturating_mul(inodes);
+        let is_right = count == groups.times(inodes);
         figure("number of inodes", count, "those of all groups", is_right)?;
-        let found = groups.saturating_mul(self.table_blocks().saturating_add(2));
+        let found = groups.times(self.table_blocks().plus(2));
         if found > self.block_count {
             return Err(Corruption::Tables { found, max: self.block_count }.into());
         }
@@ -170,7 +170,7 @@ impl SuperBlock {
     }
 
     pub(crate) fn offset(&self, block: u64) -> u64 {
-        block.saturating_mul(self.block_len)
+        nth_at(0, block, self.block_len)
     }
 
     pub(crate) fn block_size(&self) -> usize {
@@ -190,7 +190,7 @@ impl SuperBlock {
     }
 
     pub(crate) fn group_range(&self, group: u32) -> Range<u64> {
-        let start = u64::from(group).saturating_mul(self.group_blocks).saturating_add(self.first_block);
+        let start = u64::from(group).times(self.group_blocks).plus(self.first_block);
         let range = range_at(start, self.group_blocks);
         range.start.min(self.block_count)..range.end.min(self.block_count)
     }
@@ -206,13 +206,13 @@ impl SuperBlock {
 
     pub(crate) fn descriptor_place(&self, group: u32) -> (u64, usize) {
         let per_block = self.descriptors_per_block();
-        let index = u64::from(group).checked_div(per_block).unwrap_or(0);
-        let slot = u64::from(group).checked_rem(per_block).unwrap_or(0);
-        let at = usize_of(slot).saturating_mul(self.descriptor_len);
+        let index = u64::from(group).quotient(per_block);
+        let slot = u64::from(group).remainder(per_block);
+        let at = usize_of(slot).times(self.descriptor_len);
         if index < self.plain_descriptor_blocks() {
-            return (self.super_block_number().saturating_add(1).saturating_add(index), at);
+            return (self.super_block_number().plus(1).plus(index), at);
         }
-        let first = u32::try_from(index.saturating_mul(per_block)).unwrap_or(u32::MAX);
+        let first = u32::try_from(index.times(per_block)).unwrap_or(u32::MAX);
         (self.meta_descriptors(first), at)
     }
 
@@ -221,12 +221,12 @@ impl SuperBlock {
         let start = self.group_range(group).start;
         // With 1 KiB blocks and a first group at block 0, the superblock is in block 1.
         let is_shifted = self.block_len == SUPER_AT && group == 0 && self.first_block == 0;
-        let behind = u64::from(self.has_super_block(group)).saturating_add(u64::from(is_shifted));
-        start.saturating_add(behind)
+        let behind = u64::from(self.has_super_block(group)).plus(u64::from(is_shifted));
+        start.plus(behind)
     }
 
     pub(crate) fn table_blocks(&self) -> u64 {
-        u64::from(self.group_inodes).saturating_mul(self.inode_len as u64).div_ceil(self.block_len.max(1))
+        u64::from(self.group_inodes).times(self.inode_len as u64).div_ceil(self.block_len.max(1))
     }
 
     pub(crate) fn free_blocks(&self) -> u64 {
@@ -240,7 +240,7 @@ impl SuperBlock {
     }
 
     pub(crate) fn super_block_number(&self) -> u64 {
-        SUPER_AT.checked_div(self.block_len).unwrap_or(0)
+        SUPER_AT.quotient(self.block_len)
     }
 
     /// True if a group starts with the superblock or a copy of it.
@@ -258,9 +258,9 @@ impl SuperBlock {
     }
 
     pub(crate) fn inode_place(&self, number: u32) -> (u32, u32) {
-        let index = number.saturating_sub(1);
-        let group = index.checked_div(self.group_inodes).unwrap_or(0);
-        (group, index.checked_rem(self.group_inodes).unwrap_or(0))
+        let index = number.minus(1);
+        let group = index.quotient(self.group_inodes);
+        (group, index.remainder(self.group_inodes))
     }
 }
 
@@ -271,7 +271,7 @@ fn cluster_bits(raw: &Ext4SuperBlock, features: Features, log_block: u32) -> Res
     let log = raw.s_log_cluster_size.get();
     let is_right = (log_block..=19).contains(&log);
     figure("logarithm of the cluster size", u64::from(log), "that of the block size to 19", is_right)?;
-    Ok(log.saturating_sub(log_block))
+    Ok(log.minus(log_block))
 }
 
 fn inode_figures(raw: &Ext4SuperBlock, revision: u32, block_len: u64) -> Result<(usize, u32)> {
@@ -288,7 +288,7 @@ fn inode_figures(raw: &Ext4SuperBlock, revision: u32, block_len: u64) -> Result<
 
 fn is_power(mut number: u32, base: u32) -> bool {
     while number.checked_rem(base) == Some(0) {
-        number = number.checked_div(base).unwrap_or(0);
+        number = number.quotient(base);
     }
     number == 1
 }
@@ -359,6 +359,6 @@ pub(crate) fn entry_type(number: u8) -> Option<packfs_core::FileType> {
 
 pub(crate) fn uuid_text(uuid: &[u8]) -> String {
     let hex: Vec<String> = uuid.iter().map(|byte| format!("{byte:02x}")).collect();
-    let part = |range: Range<usize>| hex.get(range).unwrap_or_default().concat();
+    let part = |range: Range<usize>| hex.within(range).concat();
     [part(0..4), part(4..6), part(6..8), part(8..10), part(10..16)].join("-")
 }

@@ -326,6 +326,15 @@ fn a_descriptor_with_a_wrong_sum_is_used_with_a_warning() {
 }
 
 #[test]
+fn more_unused_inodes_than_a_group_has_are_a_finding_and_hide_none() {
+    let image = with_word(EXT4, 2048 + 0x1c, 0xffff_ffff);
+    let owned = |image: &[u8]| format!("{:?}", open(image).unwrap().space().unwrap());
+    assert_eq!(owned(&image), owned(EXT4));
+    let findings = findings(&image);
+    assert!(findings.iter().any(|found| found.contains("unused inodes, up to")), "{findings:?}");
+}
+
+#[test]
 fn a_directory_over_itself_is_listed_once_at_most() {
     let first = (block_of(EXT2, "sub") / 1024) as u8;
     let image = with_inode(EXT2, "sub", |raw| {

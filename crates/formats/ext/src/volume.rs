@@ -7,7 +7,7 @@ use crate::reader::Reader;
 use packfs_core::{Error, FileType, Image, Result, Xattrs, range_at, usize_of};
 use packfs_format::{
     BlockCache, DirCursor, DirEntry, Directories, Extent, Extents, Facts, FormatInfo, Health, Inode, InodeId,
-    NameIndex, Volume,
+    NameIndex, Volume, units::*,
 };
 use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
@@ -47,24 +47,24 @@ impl ExtVolume {
 
     /// Returns the image ranges of inline data: in the inode, and in one of its attributes.
     fn inline_places(&self, raw: &RawInode, len: u64) -> Result<Vec<Range<u64>>> {
-        let field = range_at(raw.offset.saturating_add(BLOCK_FIELD_AT as u64), BLOCK_FIELD_LEN as u64);
+        let field = range_at(raw.offset.plus(BLOCK_FIELD_AT as u64), BLOCK_FIELD_LEN as u64);
         let value = self.reader.inline_value(raw)?.unwrap_or_default();
-        let value = range_at(raw.offset.saturating_add(value.start as u64), value.len() as u64);
-        let behind = len.saturating_sub(BLOCK_FIELD_LEN as u64);
-        let stored = value.end.saturating_sub(value.start);
+        let value = range_at(raw.offset.plus(value.start as u64), value.len() as u64);
+        let behind = left(len, BLOCK_FIELD_LEN as u64);
+        let stored = value.end.minus(value.start);
         if behind > stored {
-            let max = stored.saturating_add(BLOCK_FIELD_LEN as u64);
+            let max = stored.plus(BLOCK_FIELD_LEN as u64);
             return Err(Corruption::Inline { inode: raw.number, found: len, max }.into());
         }
-        let head = field.start..field.end.min(field.start.saturating_add(len));
-        let tail = value.start..value.start.saturating_add(behind);
+        let head = range_at(field.start, len.min(BLOCK_FIELD_LEN as u64));
+        let tail = range_at(value.start, behind);
         Ok(vec![head, tail])
     }
 
     fn inline_extents(&self, raw: &RawInode, len: u64, extents: &mut Extents<'_>) -> Result<()> {
         let mut offset = 0_u64;
         for place in self.inline_places(raw, len)? {
-            let end = offset.saturating_add(packfs_core::len_of(&place));
+            let end = offset.plus(packfs_core::len_of(&place));
             if extents.stored(offset..end, place.start).is_break() {
                 break;
             }
@@ -78,7 +78,7 @@ impl ExtVolume {
         let wanted = extents.range();
         let blocks = packfs_core::blocks_of(&wanted, block_len);
         self.reader.runs(raw, blocks, &mut |run| {
-            let range = range_at(run.first.saturating_mul(block_len), run.count.saturating_mul(block_len));
+            let range = range_at(run.first.times(block_len), run.count.times(block_len));
             let range = range.start..range.end.min(len);
             if range.is_empty() {
                 return ControlFlow::Continue(());
@@ -102,11 +102,10 @@ impl ExtVolume {
             places.extend(blocks_within(run, 0, end));
             ControlFlow::Continue(())
         })?;
-        let mut target = vec![0; usize_of(end.saturating_mul(block_len))];
+        let mut target = vec![0; usize_of(end.times(block_len))];
         for (number, block) in places {
-            let at = usize_of(number.saturating_mul(block_len));
-            let part = target.get_mut(at..).unwrap_or_default();
-            let part = part.get_mut(..usize_of(block_len)).unwrap_or_default();
+            let at = usize_of(number.times(block_len));
+            let part = target.within_mut(at..at.plus(usize_of(block_len)));
             self.reader.image.read_exact_at(self.reader.super_block.offset(block), part)?;
         }
         target.truncate(usize_of(len));
@@ -120,17 +119,15 @@ impl ExtVolume {
             return Err(Corruption::TargetLength { inode, found: len, max: TARGET_LEN_MAX }.into());
         }
         let target = if raw.has(INLINE) {
-            let mut target = vec![0; usize_of(len)];
-            let mut rest = &mut *target;
+            let mut target = Vec::new();
             for place in self.inline_places(raw, len)? {
-                let (part, behind) =
-                    rest.split_at_mut_checked(usize_of(packfs_core::len_of(&place))).unwrap_or_default();
-                self.reader.image.read_exact_at(place.start, part)?;
-                rest = behind;
+                let mut part = vec![0; usize_of(packfs_core::len_of(&place))];
+                self.reader.image.read_exact_at(place.start, &mut part)?;
+                target.extend(part);
             }
             target
         } else if raw.has_target(&self.reader.super_block) {
-            raw.block_field().get(..usize_of(len)).unwrap_or_default().to_vec()
+            raw.block_field().within(..usize_of(len)).to_vec()
         } else {
             self.target_in_blocks(raw, len)?
         };
@@ -191,7 +188,7 @@ impl Volume for ExtVolume {
 
     fn inode_count_hint(&self) -> u64 {
         let free = self.reader.super_block.raw.s_free_inodes_count.get();
-        u64::from(self.reader.super_block.inode_count.saturating_sub(free))
+        u64::from(left(self.reader.super_block.inode_count, free))
     }
 
     fn made_at(&self) -> Option<i64> {

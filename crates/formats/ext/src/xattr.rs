@@ -6,7 +6,7 @@ use crate::inode::{RawInode, XATTR_VALUE};
 use crate::reader::{Node, NodeKind, Reader};
 use crate::sums::Mismatch;
 use packfs_core::{Error, Result, Xattrs, usize_of};
-use packfs_format::{crc32c, structure};
+use packfs_format::{crc32c, structure, units::*};
 use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
 use zerocopy::little_endian::U32;
@@ -61,27 +61,26 @@ impl<'a> Area<'a> {
         let mut found = Vec::new();
         let mut at = self.start;
         loop {
-            let rest = self.bytes.get(at..).unwrap_or_default();
-            let first: U32 = structure(rest, 0).ok_or_else(|| self.fault("entries without an end"))?;
+            let first: U32 = structure(self.bytes, at).ok_or_else(|| self.fault("entries without an end"))?;
             if first.get() == 0 {
                 break;
             }
             let beyond = || self.fault("a name that reaches beyond their space");
-            let raw: XattrEntry = structure(rest, 0).ok_or_else(beyond)?;
-            let name_end = ENTRY_LEN.saturating_add(raw.e_name_len.into());
-            let name = rest.get(ENTRY_LEN..name_end).ok_or_else(beyond)?;
+            let raw: XattrEntry = structure(self.bytes, at).ok_or_else(beyond)?;
+            let name_end = ENTRY_LEN.plus(raw.e_name_len.into());
+            let name = part(self.bytes, at.plus(ENTRY_LEN), raw.e_name_len.into()).ok_or_else(beyond)?;
             if name.contains(&0) {
                 return Err(self.fault("a name with a NUL byte"));
             }
             let start = usize::from(raw.e_value_offs.get());
             let (holder, len) = (raw.e_value_inum.get(), raw.e_value_size.get());
-            let value = start..start.saturating_add(usize_of(u64::from(len)));
+            let value = start..start.plus(usize_of(u64::from(len)));
             found.push(Entry { name, index: raw.e_name_index, value, holder, len });
-            at = at.saturating_add(name_end.next_multiple_of(4));
+            at = at.plus(name_end.next_multiple_of(4));
         }
         for entry in &found {
             let is_stored = entry.holder == 0 && entry.len != 0;
-            let end = at.saturating_add(4);
+            let end = at.plus(4);
             if is_stored && (entry.value.start < end || self.value(entry).is_none()) {
                 return Err(self.fault("a value that is not after the entries"));
             }
@@ -98,7 +97,7 @@ impl Reader {
     /// Returns the attributes in an inode, if it has any, and the offset of their area.
     fn area_in<'a>(&self, raw: &'a RawInode) -> Option<(Area<'a>, usize)> {
         let end = raw.fields_end();
-        let start = end.saturating_add(4);
+        let start = end.plus(4);
         let bytes = raw.bytes().get(start..).filter(|bytes| bytes.len() >= 4)?;
         let is_there = structure(raw.bytes(), end).map(U32::get) == Some(MAGIC);
         is_there.then_some((Area { inode: raw.number, bytes, start: 0 }, start))
@@ -110,7 +109,7 @@ impl Reader {
         let entries = area.entries()?;
         let data = entries.iter().find(|entry| entry.index == SYSTEM && entry.name == b"data");
         let Some(data) = data.filter(|entry| entry.holder == 0) else { return Ok(None) };
-        let place = |at: usize| at.saturating_add(start);
+        let place = |at: usize| at.plus(start);
         Ok(Some(place(data.value.start)..place(data.value.end)))
     }
 
@@ -141,8 +140,8 @@ impl Reader {
 
     pub(crate) fn has_long_value(&self, raw: &RawInode) -> bool {
         let is_long = |area: &Area<'_>| {
-            let entries = area.entries().unwrap_or_default();
-            entries.iter().any(|entry| entry.holder != 0 && entry.len > VALUE_LEN_MAX)
+            let is_long = |entry: &Entry<'_>| entry.holder != 0 && entry.len > VALUE_LEN_MAX;
+            area.entries().is_ok_and(|entries| entries.iter().any(is_long))
         };
         let block = self.xattr_block(raw).ok().flatten();
         self.area_in(raw).is_some_and(|(area, _)| is_long(&area))
@@ -222,7 +221,7 @@ impl Reader {
         self.runs(&value, 0..end, &mut |run| {
             for (number, block) in crate::dir::blocks_within(run, 0, end) {
                 match self.block(block) {
-                    Ok(data) if number.saturating_mul(block_len) == bytes.len() as u64 => {
+                    Ok(data) if number.times(block_len) == bytes.len() as u64 => {
                         bytes.extend_from_slice(&data);
                     }
                     Ok(_) => return ControlFlow::Break(()),

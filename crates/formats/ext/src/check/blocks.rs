@@ -9,6 +9,7 @@ use crate::space::{RESIZE, has_blocks};
 use crate::super_block::ROOT;
 use packfs_core::Result;
 use packfs_format::check::Tally;
+use packfs_format::units::*;
 use std::fmt::Display;
 use std::ops::ControlFlow;
 
@@ -28,11 +29,11 @@ struct Claimed {
 impl Claimed {
     fn claim(&mut self, used: &mut BlockUse, block: u64, count: u64, is_shared: bool) -> bool {
         let found = used.claim(block, count);
-        self.count = self.count.saturating_add(count);
+        self.count = self.count.plus(count);
         if is_shared {
             return false;
         }
-        self.again.count = self.again.count.saturating_add(found.count);
+        self.again.count = self.again.count.plus(found.count);
         self.again.first = self.again.first.or(found.first);
         found.count > 0
     }
@@ -47,7 +48,7 @@ impl Walk<'_, '_> {
             let stored = || self.reader.xattr_references(raw);
             let references =
                 self.xattr_blocks.entry(xattrs).or_insert_with(|| References { found: 0, stored: stored() });
-            references.found = references.found.saturating_add(1);
+            references.found = references.found.plus(1);
             match references.found {
                 1 => _ = claimed.claim(&mut self.used, xattrs, 1, is_shared),
                 _ => claimed.count = 1,
@@ -94,7 +95,7 @@ impl Walk<'_, '_> {
             return;
         }
         let found = raw.sectors(super_block);
-        let wanted = count.saturating_mul(super_block.block_len / 512);
+        let wanted = count.times(super_block.block_len / 512);
         if found != wanted {
             let fault = format_args!("{found} sectors of 512 bytes, but its blocks are {wanted}");
             self.report.error(path, fault);

@@ -8,7 +8,7 @@ use crate::sums::Mismatch;
 use crate::super_block::{Group, STATE_CLEAN, SUPER_LEN};
 use packfs_core::{Result, usize_of};
 use packfs_format::check::Tally;
-use packfs_format::read_structure;
+use packfs_format::{read_structure, units::*};
 use std::ops::Range;
 
 #[derive(Default)]
@@ -55,7 +55,7 @@ impl Walk<'_, '_> {
                 }
             }
             for (range, owner) in self.reader.system_blocks(group) {
-                let again = self.used.claim(range.start, range.end.saturating_sub(range.start));
+                let again = self.used.claim(range.start, range.end.minus(range.start));
                 if let Some(first) = again.first.filter(|_| !self.used.is_shared) {
                     self.report.error(&place, format_args!("{owner} over something else at block {first}"));
                 }
@@ -71,7 +71,7 @@ impl Walk<'_, '_> {
     fn is_copy(&self, group: u32) -> Result<bool> {
         let super_block = &self.reader.super_block;
         let at = super_block.offset(super_block.group_range(group).start);
-        if at.saturating_add(SUPER_LEN as u64) > self.reader.image.len() {
+        if at.plus(SUPER_LEN as u64) > self.reader.image.len() {
             return Ok(true);
         }
         let copy: Ext4SuperBlock = read_structure(&*self.reader.image, at)?;
@@ -122,6 +122,11 @@ impl Walk<'_, '_> {
         let written = self.reader.written_inodes(descriptor);
         let (count, first_inode) =
             (self.reader.super_block.group_inodes, self.reader.super_block.first_inode);
+        let unused = descriptor.unused_inodes;
+        if unused > count {
+            let fault = format_args!("{unused} unused inodes, up to {count} allowed");
+            self.report.error(format_args!("group {group}"), fault);
+        }
         let (mut used, mut stored) = (0_u32, 0..0);
         for slot in 0..count {
             let number = self.reader.number_in(group, slot);
@@ -145,13 +150,13 @@ impl Walk<'_, '_> {
             } else {
                 false
             };
-            used = used.saturating_add(u32::from(is_used));
+            used = used.plus(u32::from(is_used));
             if is_marked.is_some_and(|is_marked| is_marked != is_used) {
                 found.wrong.add(|| format!("inode {number}"));
             }
         }
-        let (stored, free) = (descriptor.free_inodes, count.saturating_sub(used));
-        found.free = found.free.saturating_add(u64::from(free));
+        let (stored, free) = (descriptor.free_inodes, count.minus(used));
+        found.free = found.free.plus(u64::from(free));
         if stored != free {
             found.counts.add(|| format!("group {group}: {stored}, {free} counted"));
         }
@@ -234,7 +239,7 @@ impl Walk<'_, '_> {
         found.counts.error(self.report, "blocks", "wrong numbers of free blocks");
         let stored = super_block.free_blocks();
         let cluster_len = 1_u64.checked_shl(super_block.cluster_bits).unwrap_or(1);
-        self.free_count("blocks", stored, found.free.saturating_mul(cluster_len));
+        self.free_count("blocks", stored, found.free.times(cluster_len));
         Ok(())
     }
 
@@ -247,7 +252,7 @@ impl Walk<'_, '_> {
     ) -> Result<()> {
         let super_block = &self.reader.super_block;
         let cluster_len = 1_u64.checked_shl(super_block.cluster_bits).unwrap_or(1);
-        let clusters = super_block.group_blocks.checked_div(cluster_len).unwrap_or(0);
+        let clusters = super_block.group_blocks.quotient(cluster_len);
         let is_unwritten =
             self.reader.sums.has_descriptor_sums() && descriptor.flags & Group::BLOCKS_UNUSED != 0;
         let (len, sum) = (usize_of(clusters.div_ceil(8)), descriptor.block_bitmap_sum);
@@ -257,7 +262,7 @@ impl Walk<'_, '_> {
             self.bitmap(group, "block bitmap", descriptor.block_bitmap, len, sum)?
         };
         let (mut slot, mut free) = (0_u32, 0_u32);
-        for part in packfs_core::parts_of(range, cluster_len.saturating_mul(64)) {
+        for part in packfs_core::parts_of(range, cluster_len.times(64)) {
             let is_any_used = self.used.is_any_used(part.clone());
             for cluster in packfs_core::parts_of(part, cluster_len) {
                 let is_used = is_any_used && self.used.is_any_used(cluster.clone());
@@ -267,11 +272,11 @@ impl Walk<'_, '_> {
                     (false, true) => found.unused.add(|| format!("block {}", cluster.start)),
                     _ => {}
                 }
-                free = free.saturating_add(u32::from(!is_used));
-                slot = slot.saturating_add(1);
+                free = free.plus(u32::from(!is_used));
+                slot = slot.plus(1);
             }
         }
-        found.free = found.free.saturating_add(u64::from(free));
+        found.free = found.free.plus(u64::from(free));
         if free != descriptor.free_blocks {
             let stored = descriptor.free_blocks;
             found.counts.add(|| format!("group {group}: {stored}, {free} counted"));
@@ -295,6 +300,5 @@ fn is_listed(raw: &RawInode) -> bool {
 }
 
 fn is_set(bits: &[u8], index: u32) -> bool {
-    let byte = bits.get(usize_of(u64::from(index / 8))).copied().unwrap_or(0);
-    byte & 1_u8.wrapping_shl(index % 8) != 0
+    bits.get(index as usize / 8).is_some_and(|byte| byte & 1_u8.wrapping_shl(index % 8) != 0)
 }

@@ -7,7 +7,7 @@ use crate::disk::{DxCountlimit, DxEntry, DxRootInfo};
 use crate::features::{DIR_INDEX, LARGE_DIR};
 use crate::inode::{INDEXED, INLINE, RawInode};
 use crate::reader::Reader;
-use packfs_format::{structure, structures};
+use packfs_format::{structure, structures, units::*};
 use std::collections::HashSet;
 use std::fmt::Display;
 use std::ops::ControlFlow;
@@ -33,7 +33,7 @@ impl Walk<'_, '_> {
         if !is_tree || !self.reader.patches.is_empty() {
             return;
         }
-        let len = dir.len(super_block).checked_div(super_block.block_len).unwrap_or(0);
+        let len = dir.len(super_block).quotient(super_block.block_len);
         let mut tree = Tree { reader: self.reader, dir, len, met: HashSet::new() };
         if let Err(fault) = tree.root() {
             self.report.error(path, format_args!("hash tree: {fault}"));
@@ -56,9 +56,9 @@ impl Tree<'_> {
         if info.indirect_levels > if is_large { 2 } else { 1 } {
             return Err("more levels than Linux reads");
         }
-        let rows_at = INFO_AT.saturating_add(usize::from(INFO_LEN));
+        let rows_at = INFO_AT.plus(usize::from(INFO_LEN));
         self.node(&bytes, rows_at, info.indirect_levels)?;
-        if (self.met.len() as u64).saturating_add(1) == self.len {
+        if (self.met.len() as u64).plus(1) == self.len {
             Ok(())
         } else {
             Err("blocks that it does not lead to")
@@ -66,9 +66,9 @@ impl Tree<'_> {
     }
 
     fn node(&mut self, bytes: &[u8], rows_at: usize, levels: u8) -> Result<(), &'static str> {
-        let rows = bytes.get(rows_at..).unwrap_or_default();
+        let rows = bytes.within(rows_at..);
         let tail_len = if self.reader.sums.all { ROW_LEN } else { 0 };
-        let max = rows.len().saturating_sub(tail_len) / ROW_LEN;
+        let max = rows.len().minus(tail_len) / ROW_LEN;
         let limits: DxCountlimit = structure(rows, 0).ok_or("a node without its number of rows")?;
         let [limit, count] = [limits.limit, limits.count].map(|figure| usize::from(figure.get()));
         if limit != max || count == 0 || count > limit {
@@ -100,7 +100,7 @@ impl Tree<'_> {
 
     fn block(&self, number: u64) -> Option<Box<[u8]>> {
         let mut place = None;
-        let end = number.saturating_add(1);
+        let end = number.plus(1);
         let walked = self.reader.runs(self.dir, number..end, &mut |run| {
             place = crate::dir::blocks_within(run, number, end).next();
             ControlFlow::Break(())

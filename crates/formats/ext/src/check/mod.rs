@@ -17,7 +17,7 @@ use crate::volume::ExtVolume;
 use blocks::References;
 use packfs_core::{Error, FileType, Name, Result, escaped};
 use packfs_format::check::{Hierarchy, Report};
-use packfs_format::{Check, Finding, InodeId};
+use packfs_format::{Check, Finding, InodeId, units::*};
 use std::collections::{BTreeMap, HashSet};
 use std::fmt::Display;
 use std::ops::ControlFlow;
@@ -120,12 +120,12 @@ impl Walk<'_, '_> {
                 self.report.error(self.hierarchy.entry_path(index, &entry.name), fault);
                 continue;
             }
-            subdirs = subdirs.saturating_add(u32::from(self.entry(index, &entry)?));
+            subdirs = subdirs.plus(u32::from(self.entry(index, &entry)?));
             if !names.insert(entry.name) {
                 self.report.error(&path, "two entries of one name");
             }
         }
-        let (links, wanted) = (u32::from(raw.links()), subdirs.saturating_add(2));
+        let (links, wanted) = (u32::from(raw.links()), subdirs.plus(2));
         let is_uncounted = links == 1 && wanted > LINKS_MAX;
         if links != wanted && !is_uncounted && !self.is_damaged && self.reader.patches.dirs.is_empty() {
             let fault = format_args!("link count {links}, but it has {wanted} names");

@@ -2,18 +2,18 @@
 
 use super::fast_commit::Change;
 use super::run_map::RunMap;
-use crate::bytes::{field, put};
+use crate::bytes::put;
 use crate::corruption::Corruption;
 use crate::disk::{Ext4Inode, ExtentHeader};
 use crate::features::HUGE_FILE;
-use crate::inode::{BLOCK_FIELD_AT, BLOCK_FIELD_LEN, EXTENTS, INLINE};
+use crate::inode::{BLOCK_FIELD, BLOCK_FIELD_AT, BLOCK_FIELD_LEN, EXTENTS, INLINE};
 use crate::map::EXTENT_MAGIC;
 use crate::patches::{DirPatch, Patches};
 use crate::reader::Reader;
 use crate::run::Run;
 use crate::sums::{INODE_SUM_AT, INODE_SUM_HIGH_AT};
 use packfs_core::{ErrorKind, FileType, Image, OverlayImage, Result, usize_of};
-use packfs_format::structure;
+use packfs_format::{structure, units::*};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::mem::offset_of;
 use std::ops::ControlFlow;
@@ -72,7 +72,7 @@ pub(super) fn apply(reader: &Reader, changes: Vec<Change>) -> Result<Applied> {
             Err(error) if !matches!(error.kind(), ErrorKind::Corrupt | ErrorKind::Unsupported) => {
                 return Err(error);
             }
-            outcome => left_out = left_out.saturating_add(u64::from(outcome.is_err())),
+            outcome => left_out = left_out.plus(u64::from(outcome.is_err())),
         }
     }
     let (image, patches) = apply.finish()?;
@@ -108,8 +108,8 @@ impl Apply<'_> {
         let raw = self.raw(inode)?;
         let (old, fields) = (fields_of(raw)?, fields_of(new)?);
         let is_other = old.i_generation != fields.i_generation;
-        put(raw, 0, field(new, 0, BLOCK_FIELD_AT));
-        put(raw, GENERATION_AT, new.get(GENERATION_AT..).unwrap_or_default());
+        put(raw, 0, new.within(..BLOCK_FIELD_AT));
+        put(raw, GENERATION_AT, new.within(GENERATION_AT..));
         if is_other {
             put(raw, BLOCK_FIELD_AT, &[0; BLOCK_FIELD_LEN]);
         }
@@ -119,12 +119,12 @@ impl Apply<'_> {
         if flags & EXTENTS != 0 {
             let (eh_magic, eh_max) = (EXTENT_MAGIC.into(), ROWS.into());
             let none = ExtentHeader { eh_magic, eh_max, ..ExtentHeader::default() };
-            if !field(raw, BLOCK_FIELD_AT, BLOCK_FIELD_LEN).starts_with(eh_magic.as_bytes()) {
+            if !raw.within(BLOCK_FIELD).starts_with(eh_magic.as_bytes()) {
                 put(raw, BLOCK_FIELD_AT, none.as_bytes());
             }
         } else if flags & INLINE != 0 || !is_file {
             // Device numbers and short link targets are in the same field; Linux loses them.
-            put(raw, BLOCK_FIELD_AT, field(new, BLOCK_FIELD_AT, BLOCK_FIELD_LEN));
+            put(raw, BLOCK_FIELD_AT, new.within(BLOCK_FIELD));
         }
         if is_other {
             self.dirs.remove(&inode);
@@ -209,8 +209,8 @@ impl Apply<'_> {
     /// Looks up the names of a directory that the log mentions.
     fn list(&mut self, dir: u32) -> Result<Names> {
         let raw = self.reader.dir(u64::from(dir))?;
-        let blocks = raw.len(&self.reader.super_block).checked_div(self.reader.super_block.block_len);
-        let left = self.blocks_left.checked_sub(blocks.unwrap_or(0));
+        let blocks = raw.len(&self.reader.super_block).quotient(self.reader.super_block.block_len);
+        let left = self.blocks_left.checked_sub(blocks);
         self.blocks_left =
             left.ok_or(Corruption::Journal { fault: "fast commits in too large directories" })?;
         let (mut found, asked) = (Names::new(), self.asked.get(&dir));
@@ -254,12 +254,12 @@ impl Apply<'_> {
                 }
             }
             let offset = reader.stored_inode(u64::from(inode))?.offset;
-            let number = offset.checked_div(block_len).unwrap_or(0);
+            let number = offset.quotient(block_len);
             let mut bytes = match blocks.remove(&number) {
                 Some(bytes) => bytes,
                 None => reader.block(number)?,
             };
-            put(&mut bytes, usize_of(offset.checked_rem(block_len).unwrap_or(0)), &raw);
+            put(&mut bytes, usize_of(offset.remainder(block_len)), &raw);
             blocks.insert(number, bytes);
         }
         let mut overlay = OverlayImage::new(Arc::clone(&reader.image), block_len);
@@ -276,14 +276,14 @@ fn fields_of(raw: &[u8]) -> Result<Ext4Inode> {
 
 /// Block count of a file in units of 512 bytes.
 fn sectors(runs: &[Run], block_len: u64) -> u64 {
-    let blocks = runs.iter().fold(0, |sum: u64, run| sum.saturating_add(run.count));
+    let blocks = runs.iter().fold(0, |sum: u64, run| sum.plus(run.count));
     // Larger extent trees need blocks, too.
-    let rows = block_len.saturating_sub(12) / 12;
+    let rows = block_len.minus(12) / 12;
     let nodes = match runs.len() as u64 {
         ..=4 => 0,
         count => count.div_ceil(rows.max(1)),
     };
-    blocks.saturating_add(nodes).saturating_mul(block_len / 512)
+    blocks.plus(nodes).times(block_len / 512)
 }
 
 #[cfg(test)]

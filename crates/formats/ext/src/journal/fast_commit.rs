@@ -6,7 +6,7 @@ use crate::disk::{Ext4Inode, FcAddRange, FcDelRange, FcDentryInfo, FcHead, FcTai
 use crate::reader::Reader;
 use crate::run::Run;
 use packfs_core::{Error, Result};
-use packfs_format::{crc32c, structure};
+use packfs_format::{crc32c, structure, units::*};
 use zerocopy::little_endian::U32;
 
 const HEAD_LEN: usize = size_of::<FcTl>();
@@ -77,9 +77,9 @@ pub(super) fn scan(log: &Log, reader: &Reader, sequence: u32) -> Result<Commits>
     for block in found.end..log.fast.end {
         let bytes = log.read(block)?;
         let from = if block == found.end { found.end_at } else { 0 };
-        let mut records = bytes.get(from..).unwrap_or_default().windows(HEAD_LEN.saturating_add(4));
+        let mut records = bytes.within(from..).windows(HEAD_LEN.plus(4));
         if records.any(|record| is_tail(record, sequence)) {
-            return Err(Corruption::FastCommit { block, commit: found.count.saturating_add(1) }.into());
+            return Err(Corruption::FastCommit { block, commit: found.count.plus(1) }.into());
         }
     }
     Ok(found)
@@ -97,7 +97,7 @@ fn intact(log: &Log, reader: &Reader, sequence: u32) -> Result<Commits> {
     let mut found = Commits { end: log.fast.start, ..Commits::default() };
     let mut changes = Vec::new();
     let mut sum = 0;
-    let inode_len_max = reader.super_block.inode_len.saturating_add(4);
+    let inode_len_max = reader.super_block.inode_len.plus(4);
     for block in log.fast.clone() {
         let bytes = log.read(block)?;
         // A block without a head remains from before.
@@ -107,23 +107,23 @@ fn intact(log: &Log, reader: &Reader, sequence: u32) -> Result<Commits> {
         }
         let mut at = 0_usize;
         while let Some(head) = structure::<FcTl>(&bytes, at) {
-            let record = bytes.get(at..).unwrap_or_default();
+            let record = bytes.within(at..);
             let (tag, len) = (head.fc_tag.get(), usize::from(head.fc_len.get()));
-            let end = len.saturating_add(HEAD_LEN);
+            let end = len.plus(HEAD_LEN);
             let whole = record.get(..end).filter(|_| is_length_of(tag, len, inode_len_max));
             let Some(whole) = whole else { return Ok(found) };
-            let value = whole.get(HEAD_LEN..).unwrap_or_default();
+            let value = whole.within(HEAD_LEN..);
             match tag {
                 TAIL => {
-                    let covered = whole.get(..HEAD_LEN.saturating_add(4)).unwrap_or_default();
+                    let covered = whole.within(..HEAD_LEN.plus(4));
                     let wanted = FcTail { fc_tid: sequence.into(), fc_crc: crc32c(sum, covered).into() };
                     if structure(value, 0) != Some(wanted) {
                         return Ok(found);
                     }
                     sum = 0;
-                    found.count = found.count.saturating_add(1);
+                    found.count = found.count.plus(1);
                     found.changes.append(&mut changes);
-                    (found.end, found.end_at) = (block, at.saturating_add(end));
+                    (found.end, found.end_at) = (block, at.plus(end));
                 }
                 HEAD => {
                     let head = structure(value, 0).filter(|head: &FcHead| head.fc_tid.get() == sequence);
@@ -141,7 +141,7 @@ fn intact(log: &Log, reader: &Reader, sequence: u32) -> Result<Commits> {
                     changes.extend(change(tag, value));
                 }
             }
-            at = at.saturating_add(end);
+            at = at.plus(end);
         }
     }
     Ok(found)

@@ -1,13 +1,13 @@
 //! The log: superblock, positions of its blocks, and checksums.
 
 use super::MAGIC;
-use crate::bytes::{field, joined};
+use crate::bytes::joined;
 use crate::corruption::{Corruption, READ_WITHOUT};
 use crate::disk::journal::{BlockTag, BlockTag3, JournalHeader, JournalSuper};
 use crate::reader::Reader;
 use crate::run::Run;
 use packfs_core::{Error, Image, Result, usize_of};
-use packfs_format::{crc32c, read_structure, structure};
+use packfs_format::{crc32c, read_structure, structure, units::*};
 use std::mem::offset_of;
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -57,7 +57,7 @@ impl Log {
         let hint = |error: Error| error.hint(READ_WITHOUT);
         let raw = reader.used_inode(u64::from(inode)).map_err(hint)?;
         let block_len = reader.super_block.block_len;
-        let count = raw.len(&reader.super_block).checked_div(block_len).unwrap_or(0);
+        let count = raw.len(&reader.super_block).quotient(block_len);
         if count > BLOCKS_MAX {
             let max = BLOCKS_MAX;
             return Err(Corruption::JournalFigure { what: "number of blocks", found: count, max }.into());
@@ -66,7 +66,7 @@ impl Log {
         let mut next = 0;
         let walked = reader.runs(&raw, 0..count, &mut |run| {
             let goes_on = run.first == next && run.is_written;
-            next = run.first.saturating_add(run.count);
+            next = run.first.plus(run.count);
             runs.push(run);
             if goes_on { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         });
@@ -81,7 +81,7 @@ impl Log {
     }
 
     pub(super) fn external(image: Arc<dyn Image>, block_len: u64, start: u64) -> Result<Log> {
-        let count = image.len().checked_div(block_len).unwrap_or(0);
+        let count = image.len().quotient(block_len);
         let run = Run { first: 0, count, block: 0, is_written: true };
         Log::open(image, block_len, vec![run], Some(start))
     }
@@ -121,9 +121,9 @@ impl Log {
         if u64::from(raw.s_blocksize.get()) != self.block_len {
             return Err(Corruption::Journal { fault: "blocks of another size than the filesystem's" }.into());
         }
-        let blocks = self.runs.last().map_or(0, |run| run.first.saturating_add(run.count));
+        let blocks = self.runs.last().map_or(0, |run| run.first.plus(run.count));
         let len = limited("number of blocks", raw.s_maxlen, blocks.min(BLOCKS_MAX))?;
-        let first = limited("first block", raw.s_first, len.saturating_sub(1))?;
+        let first = limited("first block", raw.s_first, left(len, 1))?;
         if first == 0 {
             return Err(Corruption::Journal { fault: "a log that begins with its superblock" }.into());
         }
@@ -139,10 +139,10 @@ impl Log {
                 count => u64::from(count),
             };
             if let Some(end) = len.checked_sub(count).filter(|end| *end >= BLOCKS_MIN.max(first)) {
-                (self.end, self.fast) = (end, end.saturating_add(1)..len);
+                (self.end, self.fast) = (end, end.plus(1)..len);
             }
         }
-        self.start = limited("start", raw.s_start, self.end.saturating_sub(1))?;
+        self.start = limited("start", raw.s_start, self.end.minus(1))?;
         if self.start != 0 && self.start < first {
             return Err(Corruption::Journal { fault: "a start before its first block" }.into());
         }
@@ -189,18 +189,18 @@ impl Log {
         }
         let high = if self.has(BITS_64) { size_of::<U32>() } else { 0 };
         let sum = if self.has(SUMS_V2) { 2 } else { 0 };
-        offset_of!(BlockTag, t_blocknr_high).saturating_add(high).saturating_add(sum)
+        offset_of!(BlockTag, t_blocknr_high).plus(high).plus(sum)
     }
 
     pub(super) fn offset(&self, block: u64) -> Result<u64> {
         let index = self.runs.partition_point(|run| run.first <= block).checked_sub(1);
         let run = index.and_then(|index| self.runs.get(index));
         let place = run.and_then(|run| {
-            let within = block.saturating_sub(run.first);
-            (within < run.count).then(|| run.block.saturating_add(within))
+            let within = block.minus(run.first);
+            (within < run.count).then(|| run.block.plus(within))
         });
         let place = place.ok_or(Corruption::Journal { fault: "a block outside of the log" })?;
-        Ok(place.saturating_mul(self.block_len))
+        Ok(place.times(self.block_len))
     }
 
     pub(super) fn read(&self, block: u64) -> Result<Box<[u8]>> {
@@ -215,7 +215,7 @@ impl Log {
 
     /// Returns the next block; wraps around at the end.
     pub(super) fn next(&self, block: u64) -> u64 {
-        match block.saturating_add(1) {
+        match block.plus(1) {
             next if next >= self.end => self.first,
             next => next,
         }
@@ -223,8 +223,8 @@ impl Log {
 
     /// True if the checksum at an offset of a log block is right.
     pub(super) fn is_block_right(&self, bytes: &[u8], sum_at: usize) -> bool {
-        let sum = crc32c(crc32c(self.seed, field(bytes, 0, sum_at)), &[0; 4]);
-        let behind = bytes.get(sum_at.saturating_add(4)..).unwrap_or_default();
+        let sum = crc32c(crc32c(self.seed, bytes.within(..sum_at)), &[0; 4]);
+        let behind = bytes.within(sum_at.plus(4)..);
         !self.has_sums() || Some(crc32c(sum, behind)) == structure(bytes, sum_at).map(U32::get)
     }
 

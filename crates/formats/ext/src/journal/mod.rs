@@ -16,6 +16,7 @@ use crate::super_block::{SUPER_AT, SuperBlock};
 use fast_commit::Commits;
 use log::Log;
 use packfs_core::{Error, Image, OverlayImage, Result};
+use packfs_format::units::*;
 use std::sync::Arc;
 
 const MAGIC: u32 = 0xc03b_3998;
@@ -42,7 +43,7 @@ impl Replayed {
         let replayed =
             format!("journal replayed in memory ({transactions} transactions{fast}); the image is unchanged");
         let rows = [
-            (transactions.saturating_add(*fast_commits) > 0, replayed),
+            (transactions.plus(*fast_commits) > 0, replayed),
             (*behind > 0, format!("journal: {behind} changed blocks are after the end of the image")),
             (*left_out > 0, format!("journal: {left_out} changes refer to something that cannot be read")),
         ];
@@ -114,7 +115,7 @@ fn apply_data(log: &Log, found: &scan::Found, reader: &Reader, overlay: &mut Ove
             continue;
         }
         if data.target >= end {
-            behind = behind.saturating_add(1);
+            behind = behind.plus(1);
             continue;
         }
         let bytes = if data.is_escaped || log.has_sums() { Some(log.read(data.block)?) } else { None };
@@ -143,7 +144,7 @@ fn external(reader: &Reader, devices: &[Arc<dyn Image>]) -> Result<Log> {
         let Ok(raw) = crate::super_block::read_raw(&**device) else { continue };
         if Features::of(&raw).needs(JOURNAL_DEV) && raw.s_uuid == *wanted {
             let block_len = reader.super_block.block_len;
-            let start = SUPER_AT.checked_div(block_len).unwrap_or(0).saturating_add(1);
+            let start = SUPER_AT.quotient(block_len).plus(1);
             return Log::external(Arc::clone(device), block_len, start);
         }
     }

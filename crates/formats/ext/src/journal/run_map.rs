@@ -1,6 +1,7 @@
 //! Changing runs of a file: ranges are removed and inserted.
 
 use crate::run::Run;
+use packfs_format::units::*;
 use std::collections::BTreeMap;
 
 /// Runs by first block, without overlaps.
@@ -16,10 +17,10 @@ impl RunMap {
 
     /// Removes a range of blocks.
     pub(super) fn cut(&mut self, first: u64, count: u64) {
-        let end = first.saturating_add(count);
+        let end = first.plus(count);
         if let Some((_, before)) = self.0.range_mut(..first).next_back() {
             let whole = *before;
-            before.count = before.count.min(first.saturating_sub(before.first));
+            before.count = before.count.min(first.minus(before.first));
             self.keep_behind(whole, end);
         }
         while let Some((at, run)) = self.0.range(first..end).next().map(|(at, run)| (*at, *run)) {
@@ -29,10 +30,10 @@ impl RunMap {
     }
 
     fn keep_behind(&mut self, run: Run, end: u64) {
-        let skip = end.saturating_sub(run.first);
+        let skip = end.minus(run.first);
         if let Some(count) = run.count.checked_sub(skip).filter(|count| *count > 0) {
-            let first = run.first.saturating_add(skip);
-            let block = run.block.saturating_add(skip);
+            let first = run.first.plus(skip);
+            let block = run.block.plus(skip);
             self.0.insert(first, Run { first, count, block, is_written: run.is_written });
         }
     }

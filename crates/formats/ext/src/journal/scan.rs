@@ -7,7 +7,7 @@ use super::log::{ASYNC_COMMIT, BITS_64, Log};
 use crate::corruption::Corruption;
 use crate::disk::journal::{CommitHeader, JournalHeader, RevokeHeader};
 use packfs_core::Result;
-use packfs_format::{OnDisk, structure, structures};
+use packfs_format::{OnDisk, structure, structures, units::*};
 use std::array;
 use std::collections::HashMap;
 use std::mem::offset_of;
@@ -90,7 +90,7 @@ pub(super) fn scan(log: &Log, made_at: u64) -> Result<Found> {
         log,
         found,
         data: Vec::new(),
-        left: log.end.saturating_sub(log.first),
+        left: log.end.minus(log.first),
         sum: !0,
         is_doubtful: false,
         is_own: false,
@@ -135,7 +135,7 @@ impl Scan<'_> {
                     }
                     self.found.data.extend(self.data.drain(..).map(|data| (data.target, data)));
                     revokes_len = self.found.revokes.len();
-                    self.found.transactions = self.found.transactions.saturating_add(1);
+                    self.found.transactions = self.found.transactions.plus(1);
                     self.found.next_sequence = self.found.next_sequence.wrapping_add(1);
                     (self.first, self.is_own) = (at, false);
                 }
@@ -184,9 +184,9 @@ impl Scan<'_> {
     /// is on disk, so a block in between is damaged.
     fn refuse_rest(&self) -> Result<()> {
         let is_ordered = !self.log.has(ASYNC_COMMIT);
-        let log_len = self.log.end.saturating_sub(self.log.first);
+        let log_len = self.log.end.minus(self.log.first);
         let mut block = self.first;
-        for _ in 0..log_len.min(REST_MAX.checked_div(self.log.block_len).unwrap_or(0)) {
+        for _ in 0..log_len.min(REST_MAX.quotient(self.log.block_len)) {
             let head = self.log.head(block)?;
             let ahead = head.h_sequence.get().wrapping_sub(self.found.next_sequence);
             let is_commit = head.h_magic.get() == MAGIC && head.h_blocktype.get() == COMMIT;
@@ -213,13 +213,13 @@ impl Scan<'_> {
     }
 
     fn is_tail_right(&self, bytes: &[u8]) -> bool {
-        self.log.is_block_right(bytes, bytes.len().saturating_sub(TAIL_LEN))
+        self.log.is_block_right(bytes, bytes.len().minus(TAIL_LEN))
     }
 
     /// Collects the data blocks of a descriptor; returns the block after them.
     fn descriptor(&mut self, bytes: &[u8], mut at: u64) -> Result<Option<u64>> {
         let tail_len = if self.log.has_sums() { TAIL_LEN } else { 0 };
-        let end = bytes.len().saturating_sub(tail_len);
+        let end = bytes.len().minus(tail_len);
         let tag_len = self.log.tag_len();
         let has_old_sums = self.log.has_old_sums();
         if has_old_sums {
@@ -227,7 +227,7 @@ impl Scan<'_> {
         }
         let mut tag_at = HEAD_LEN;
         loop {
-            let tag_end = tag_at.saturating_add(tag_len);
+            let tag_end = tag_at.plus(tag_len);
             let Some(tag) = bytes.get(tag_at..tag_end).filter(|_| tag_end <= end) else { break };
             let (target, flags, sum) = self.log.tag(tag).ok_or(CUT)?;
             if !self.spend(1) {
@@ -244,7 +244,7 @@ impl Scan<'_> {
                 self.sum = crc32_be(self.sum, &self.log.read(at)?);
             }
             at = self.log.next(at);
-            tag_at = if flags & SAME_UUID != 0 { tag_end } else { tag_end.saturating_add(16) };
+            tag_at = if flags & SAME_UUID != 0 { tag_end } else { tag_end.plus(16) };
             if flags & LAST != 0 {
                 break;
             }
@@ -287,12 +287,11 @@ pub(super) fn revoked(log: &Log, found: &Found) -> Result<HashMap<u64, u32>> {
         let bytes = log.read(*block)?;
         let tail_len = if log.has_sums() { TAIL_LEN } else { 0 };
         let end = packfs_core::usize_of(u64::from(read::<RevokeHeader>(&bytes)?.r_count.get()));
-        if end > bytes.len().saturating_sub(tail_len) {
-            return Err(
-                Corruption::Journal { fault: "a list of revoked blocks longer than its block" }.into()
-            );
-        }
-        let records = bytes.get(size_of::<RevokeHeader>()..end).unwrap_or_default();
+        let records = bytes.get(size_of::<RevokeHeader>()..end);
+        let Some(records) = records.filter(|_| end <= bytes.len().minus(tail_len)) else {
+            let fault = "a list of revoked blocks whose length is not one within its block";
+            return Err(Corruption::Journal { fault }.into());
+        };
         let targets: Vec<u64> = if log.has(BITS_64) {
             structures(records).map(U64::get).collect()
         } else {
