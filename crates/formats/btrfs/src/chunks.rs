@@ -4,7 +4,7 @@ use crate::corruption::Corruption;
 use crate::disk::{ChunkHead, RawStripe, STRIPE_LEN};
 use crate::key::Uuid;
 use packfs_core::{Error, Result, range_at};
-use packfs_format::{structure, structures};
+use packfs_format::{structure, structures, units::*};
 use std::ops::Range;
 
 const HEAD_LEN: usize = size_of::<ChunkHead>();
@@ -160,7 +160,7 @@ impl Chunk {
         if profile == Profile::Raid10 && sub != 2 {
             return figure("number of copies", sub.into(), "2");
         }
-        let end = count.saturating_mul(STRIPE_ITEM_LEN).saturating_add(HEAD_LEN);
+        let end = count.times(STRIPE_ITEM_LEN).plus(HEAD_LEN);
         let Some(items) = bytes.get(HEAD_LEN..end) else {
             return figure("bytes", bytes.len() as u64, "those of its stripes");
         };
@@ -187,7 +187,7 @@ impl Chunk {
         let width = match self.profile {
             Profile::Raid0 => count,
             Profile::Raid10 => count / 2,
-            Profile::Raid5 | Profile::Raid6 => count.saturating_sub(self.profile.parities()),
+            Profile::Raid5 | Profile::Raid6 => count.minus(self.profile.parities()),
             _ => 1,
         };
         width.max(1) as u64
@@ -207,13 +207,13 @@ impl Chunk {
     pub(crate) fn spot(&self, offset: u64, copy: usize) -> Spot {
         let (number, rest) = (offset / STRIPE_LEN, offset % STRIPE_LEN);
         let width = self.width();
-        let row = number.checked_div(width).unwrap_or(0);
-        let column = number.checked_rem(width).unwrap_or(0);
-        let left = self.len.saturating_sub(offset);
+        let row = number.quotient(width);
+        let column = number.remainder(width);
+        let left = self.len.minus(offset);
         let in_row = |stripe: u64| Spot {
             stripe: usize::try_from(stripe).unwrap_or(usize::MAX),
-            offset: row.saturating_mul(STRIPE_LEN).saturating_add(rest),
-            room: STRIPE_LEN.saturating_sub(rest).min(left),
+            offset: row.times(STRIPE_LEN).plus(rest),
+            room: STRIPE_LEN.minus(rest).min(left),
         };
         match self.profile {
             Profile::Single => Spot { stripe: 0, offset, room: left },
@@ -221,18 +221,18 @@ impl Chunk {
                 Spot { stripe: copy, offset, room: left }
             }
             Profile::Raid0 => in_row(column),
-            Profile::Raid10 => in_row(column.saturating_mul(2).saturating_add(copy as u64)),
+            Profile::Raid10 => in_row(column.times(2).plus(copy as u64)),
             Profile::Raid5 | Profile::Raid6 => in_row(self.stripe_in_row(row, column)),
         }
     }
 
     /// Returns the stripe of a column in a row. Columns rotate; those after the data are P and Q.
     pub(crate) fn stripe_in_row(&self, row: u64, column: u64) -> u64 {
-        column.wrapping_add(row).checked_rem(self.stripes.len() as u64).unwrap_or(0)
+        column.wrapping_add(row).remainder(self.stripes.len() as u64)
     }
 
     pub(crate) fn stripe_len(&self) -> u64 {
-        self.len.checked_div(self.width()).unwrap_or(0)
+        self.len.quotient(self.width())
     }
 
     pub(crate) fn contents(&self) -> &'static str {

@@ -7,7 +7,7 @@ use crate::key::Uuid;
 use crate::parity::Syndromes;
 use crate::super_block::SuperBlock;
 use packfs_core::{Error, Image, Result, usize_of};
-use packfs_format::{BlockCache, Opening};
+use packfs_format::{BlockCache, Opening, units::*};
 use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -172,7 +172,7 @@ impl Devices {
                 format!("logical address {at:#x} is on device {}, which is not given", stripe.device);
             return Err(Error::failed(message).hint("--device FILE adds a device"));
         };
-        let end = offset.saturating_add(buf.len() as u64);
+        let end = end_of(offset, buf.len() as u64);
         if end > device.image.len() {
             let end = device.image.len();
             return Err(Corruption::Beyond { at, device: stripe.device, end }.into());
@@ -199,7 +199,7 @@ impl Devices {
         if chunk.profile.parities() > 0 && copy > 0 {
             return false;
         }
-        let spot = chunk.spot(at.saturating_sub(chunk.at), copy);
+        let spot = chunk.spot(at.minus(chunk.at), copy);
         let stripe = chunk.stripes.get(spot.stripe);
         let device = stripe.and_then(|stripe| self.get(stripe.device, stripe.uuid));
         device.is_some_and(|device| self.is_outdated(device))
@@ -207,15 +207,15 @@ impl Devices {
 
     /// Reads one copy of bytes that are contiguous in the chunk.
     pub(crate) fn read_copy(&self, chunk: &Chunk, at: u64, copy: usize, buf: &mut [u8]) -> Result<()> {
-        let offset = at.saturating_sub(chunk.at);
+        let offset = at.minus(chunk.at);
         if chunk.profile.parities() > 0 && copy > 0 {
             let column = self.computed(chunk, at, copy, buf.len())?;
-            buf.copy_from_slice(column.get(..buf.len()).unwrap_or_default());
+            buf.copy_from_slice(column.within(..buf.len()));
             return Ok(());
         }
         let spot = chunk.spot(offset, copy);
         let stripe = chunk.stripes.get(spot.stripe).ok_or(Corruption::Unmapped { at })?;
-        self.read(stripe, stripe.at.saturating_add(spot.offset), at, buf)
+        self.read(stripe, end_of(stripe.at, spot.offset), at, buf)
     }
 
     /// Computes a column from the other columns of its row and the parities.
@@ -223,28 +223,27 @@ impl Devices {
         let row = self.rows.get_or_if(
             at,
             |row| row.sums.len() == len,
-            || Ok((self.row(chunk, at, len), len.saturating_mul(2))),
+            || Ok((self.row(chunk, at, len), len.times(2))),
         )?;
         // For RAID 6, each computation after the first assumes that one more column is wrong.
         let distrusted = copy.checked_sub(2);
-        let distrusted =
-            distrusted.map(|index| if index >= row.wanted { index.saturating_add(1) } else { index });
+        let distrusted = distrusted.map(|index| if index >= row.wanted { index.plus(1) } else { index });
         let failed = || row.failed.clone();
         let column = row.sums.column(distrusted);
         column.ok_or_else(|| failed().unwrap_or_else(|| Corruption::DataSum { at, copies: copy }.into()))
     }
 
     fn row(&self, chunk: &Chunk, at: u64, len: usize) -> ComputedRow {
-        let offset = at.saturating_sub(chunk.at);
+        let offset = at.minus(chunk.at);
         let (number, width) = (offset / STRIPE_LEN, chunk.width());
-        let row = number.checked_div(width).unwrap_or(0);
-        let wanted = number.checked_rem(width).unwrap_or(0);
-        let in_stripe = row.saturating_mul(STRIPE_LEN).saturating_add(offset % STRIPE_LEN);
+        let row = number.quotient(width);
+        let wanted = number.remainder(width);
+        let in_stripe = row.times(STRIPE_LEN).plus(offset % STRIPE_LEN);
         let (mut failed, mut bytes) = (None, vec![0; len]);
         let mut column = |column: u64| {
             let stripe = chunk.stripes.get(usize_of(chunk.stripe_in_row(row, column)));
             let stripe = stripe.filter(|_| column != wanted)?;
-            match self.read(stripe, stripe.at.saturating_add(in_stripe), at, &mut bytes) {
+            match self.read(stripe, end_of(stripe.at, in_stripe), at, &mut bytes) {
                 Ok(()) => Some(bytes.clone()),
                 Err(error) => {
                     failed = Some(error);
@@ -259,7 +258,7 @@ impl Devices {
         if let Some(p) = column(width) {
             sums.add_p(&p);
         }
-        if let Some(q) = column(width.saturating_add(1)).filter(|_| chunk.profile.parities() > 1) {
+        if let Some(q) = column(width.plus(1)).filter(|_| chunk.profile.parities() > 1) {
             sums.add_q(&q);
         }
         ComputedRow { wanted: usize_of(wanted), sums, failed }

@@ -10,7 +10,7 @@ use crate::key::Key;
 use crate::tree::Item;
 use crate::volume::{BtrfsVolume, Node, Place};
 use packfs_core::{Error, FileType, Name, Result, Xattrs};
-use packfs_format::{DirCursor, DirEntry, Directories, InodeId};
+use packfs_format::{DirCursor, DirEntry, Directories, InodeId, units::*};
 use std::ops::ControlFlow;
 
 const ATTRIBUTES_LEN_MAX: usize = 80 << 20;
@@ -57,7 +57,7 @@ impl BtrfsVolume {
                     let place = item.place();
                     return Err(Corruption::Name { place, fault: "attribute without a name" }.into());
                 }
-                bytes = bytes.saturating_add(entry.raw.len());
+                bytes = bytes.plus(entry.raw.len());
                 if bytes > ATTRIBUTES_LEN_MAX {
                     let what = format_args!("more attributes of inode {} than 80 MiB", node.inode);
                     return Err(Error::limit("btrfs image", what));
@@ -105,7 +105,9 @@ impl Directories for BtrfsVolume {
         for item in node.tree.items_of(&self.fs.store, node.inode, kind::DIR_INDEX, from.0) {
             let found = item.and_then(|item| {
                 let entry = self.listed(&node, &item)?;
-                Ok((entry, DirCursor(item.key.offset.saturating_add(1))))
+                let place = item.place();
+                let last = Corruption::Name { place, fault: "entry after which no index can follow" };
+                Ok((entry, DirCursor(item.key.offset.checked_add(1).ok_or(last)?)))
             });
             match found {
                 Ok((entry, next)) => {

@@ -5,7 +5,7 @@ use crate::disk::DirItem;
 use crate::key::Key;
 use crate::tree::Item;
 use packfs_core::{FileType, Result};
-use packfs_format::{crc32c, structure};
+use packfs_format::{crc32c, structure, units::*};
 
 pub(crate) const ENTRY_LEN: usize = size_of::<DirItem>();
 /// Seed of the CRC-32C of names.
@@ -37,8 +37,8 @@ pub(crate) fn entries(item: &Item) -> impl Iterator<Item = Result<Entry<'_>>> {
             is_over = true;
             return Some(Err(Corruption::Size { place, found, min: ENTRY_LEN }.into()));
         };
-        let name_end = usize::from(head.name_len.get()).saturating_add(ENTRY_LEN);
-        let end = name_end.saturating_add(head.data_len.get().into());
+        let name_end = usize::from(head.name_len.get()).plus(ENTRY_LEN);
+        let end = name_end.plus(head.data_len.get().into());
         let (Some(name), Some(value)) = (rest.get(ENTRY_LEN..name_end), rest.get(name_end..end)) else {
             is_over = true;
             return Some(Err(Corruption::Size { place, found, min: end }.into()));

@@ -5,7 +5,7 @@ use crate::disk::{FileExtentHead, FileExtentItem};
 use crate::tree::Item;
 use packfs_codec::{Algorithm, BlockRef, DecodedLen};
 use packfs_core::{Result, range_at, u32_of};
-use packfs_format::{ExtentFrom, StoredExtent};
+use packfs_format::{ExtentFrom, StoredExtent, units::*};
 use std::ops::Range;
 
 /// Offset of inline data in an item.
@@ -105,7 +105,7 @@ impl FileExtent {
         sector_len: u64,
     ) -> Result<FileExtent> {
         let place = item.place();
-        let stored_len = item.bytes().len().saturating_sub(INLINE_AT) as u64;
+        let stored_len = item.bytes().len().minus(INLINE_AT) as u64;
         // Old kernels wrote wrong lengths of uncompressed inline data.
         let decoded_len = if algorithm.is_some() { ram_len } else { stored_len };
         if item.key.offset != 0 {
@@ -123,7 +123,7 @@ impl FileExtent {
             algorithm,
             offset: 0,
             len: decoded_len,
-            at: item.origin().map_or(0, |origin| origin.at).saturating_add(INLINE_AT as u64),
+            at: item.origin().map_or(0, |origin| origin.at).plus(INLINE_AT as u64),
             stored_len,
             start: 0,
             decoded_len,
@@ -163,15 +163,15 @@ impl FileExtent {
             return range_at(self.at, self.stored_len);
         }
         let part = part.start.max(self.offset)..part.end.min(self.range().end);
-        let skipped = self.start.saturating_add(part.start.saturating_sub(self.offset));
-        range_at(self.at.saturating_add(skipped), part.end.saturating_sub(part.start))
+        let skipped = end_of(self.start, left(part.start, self.offset));
+        range_at(end_of(self.at, skipped), left(part.end, part.start))
     }
 
     pub(crate) fn from(&self) -> ExtentFrom {
         match (self.form, self.algorithm) {
             (Form::Preallocated, _) => ExtentFrom::Hole,
             _ if self.at == 0 => ExtentFrom::Hole,
-            (_, None) => ExtentFrom::Stored(self.at.saturating_add(self.start)),
+            (_, None) => ExtentFrom::Stored(end_of(self.at, self.start)),
             (_, Some(algorithm)) => ExtentFrom::Block {
                 block: BlockRef {
                     offset: self.at,

@@ -8,7 +8,7 @@ use crate::key::Key;
 use crate::tree::Item;
 use crate::volume::{BtrfsVolume, Node};
 use packfs_core::{FileType, Result, usize_of};
-use packfs_format::{Extent, Extents, StoredExtent};
+use packfs_format::{Extent, Extents, StoredExtent, units::*};
 use std::ops::{ControlFlow, Range};
 use std::sync::atomic::Ordering;
 
@@ -93,7 +93,7 @@ impl BtrfsVolume {
 
     /// True for inline data that btrfs-image replaced with zeros.
     fn is_blanked(&self, item: &Item) -> bool {
-        let data = item.bytes().get(INLINE_AT..).unwrap_or_default();
+        let data = item.bytes().within(INLINE_AT..);
         self.fs.store.super_block().is_dump() && data.iter().all(|byte| *byte == 0)
     }
 
@@ -141,7 +141,7 @@ impl BtrfsVolume {
             return Ok(Vec::new());
         }
         // Old versions of mkfs.btrfs --rootdir stored a NUL after the target.
-        let stored = item.bytes().get(INLINE_AT..).unwrap_or_default();
+        let stored = item.bytes().within(INLINE_AT..);
         let target = stored.get(..usize_of(link.len)).unwrap_or(stored);
         if target.is_empty() || target.len() > TARGET_LEN_MAX || target.contains(&0) {
             let figure = "length of the target";

@@ -5,7 +5,7 @@ use crate::subvolumes::Paths;
 use crate::super_block::{COMPAT_RO, INCOMPAT, feature_names};
 use crate::volume::BtrfsVolume;
 use packfs_core::{Error, Result, escaped};
-use packfs_format::{FactValue, Facts};
+use packfs_format::{FactValue, Facts, units::*};
 use std::collections::BTreeSet;
 
 const SUBVOLUMES_MAX: usize = 10_000;
@@ -89,7 +89,7 @@ impl BtrfsVolume {
             lines.push(format!("{id}: {path}{read_only}{origin}"));
         }
         if ids.len() > SUBVOLUMES_MAX {
-            lines.push(format!("and {} more", ids.len().saturating_sub(SUBVOLUMES_MAX)));
+            lines.push(format!("and {} more", ids.len().minus(SUBVOLUMES_MAX)));
         }
         Ok(lines)
     }

@@ -9,7 +9,7 @@ use crate::store::Store;
 use crate::super_block::{DeviceItem, RootPlace, SuperBlock};
 use crate::tree::{Item, Logs, SumRun, Tree};
 use packfs_core::{Error, ErrorKind, Image, Result};
-use packfs_format::{Opening, structure};
+use packfs_format::{Opening, structure, units::*};
 use std::sync::Arc;
 
 pub(crate) struct Fs {
@@ -150,10 +150,10 @@ fn system_chunks(block: &SuperBlock) -> Result<Vec<Chunk>> {
     let mut chunks = Vec::new();
     let mut at = 0_usize;
     while at < array.len() {
-        let rest = array.get(at..).unwrap_or_default();
+        let rest = array.within(at..);
         let raw = structure::<DiskKey>(rest, 0).ok_or(Corruption::SystemArray { at })?;
         let key = Key::of(&raw);
-        let bytes = rest.get(size_of::<DiskKey>()..).unwrap_or_default();
+        let bytes = rest.within(size_of::<DiskKey>()..);
         if key.kind != kind::CHUNK_ITEM {
             return Err(Corruption::SystemArray { at }.into());
         }
@@ -163,7 +163,7 @@ fn system_chunks(block: &SuperBlock) -> Result<Vec<Chunk>> {
             Chunk::read(bytes, key.offset, block.sector_len)?
         };
         chunks.push(chunk);
-        at = at.saturating_add(size_of::<DiskKey>()).saturating_add(len);
+        at = at.plus(size_of::<DiskKey>()).plus(len);
     }
     Ok(chunks)
 }

@@ -45,7 +45,7 @@ impl InodeItem {
     fn kind(&self) -> InodeKind {
         let device = || DeviceNumber {
             major: u32::try_from(self.device >> 20).unwrap_or(u32::MAX),
-            minor: u32::try_from(self.device & 0xf_ffff).unwrap_or(0),
+            minor: (self.device & 0xf_ffff) as u32,
         };
         match self.file_type {
             FileType::Directory => InodeKind::Directory,
@@ -61,9 +61,9 @@ impl InodeItem {
     pub(crate) fn meta(&self) -> Meta {
         let (seconds, nanos) = self.mtime;
         Meta {
-            mode: u16::try_from(self.mode & 0o7777).unwrap_or(0),
+            mode: (self.mode & 0o7777) as u16,
             owner: self.owner,
-            mtime: Timestamp { seconds, nanos: nanos.min(NANOS.saturating_sub(1)) },
+            mtime: Timestamp { seconds, nanos: nanos.min(NANOS - 1) },
         }
     }
 }

@@ -21,7 +21,7 @@ use crate::log_extents::Cuts;
 use crate::super_block::RootPlace;
 use crate::tree::{Changes, Item, Items, Logs, Tree};
 use packfs_core::{Error, FileType, Result};
-use packfs_format::{Budget, structure};
+use packfs_format::{Budget, structure, units::*};
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::ops::Range;
 use std::sync::Arc;
@@ -93,7 +93,7 @@ fn read(fs: &Fs, place: RootPlace) -> Result<(Logs, Vec<Item>, usize)> {
             ignored: HashSet::new(),
             relinked: BTreeSet::new(),
         };
-        inodes = inodes.saturating_add(replay.inodes(&mut sums)?);
+        inodes = inodes.plus(replay.inodes(&mut sums)?);
         replay.extents()?;
         replay.listings()?;
         replay.references()?;
@@ -133,14 +133,14 @@ impl<'f> Replay<'f, '_> {
 
     fn put(&mut self, key: Key, item: Option<Item>) -> Result<()> {
         let len = item.as_ref().map_or(0, |item| item.bytes().len());
-        self.budget.take_bytes(len.saturating_add(CHANGE_LEN))?;
+        self.budget.take_bytes(len.plus(CHANGE_LEN))?;
         self.rows.insert(key, item.map(|item| item.detached()));
         Ok(())
     }
 
     /// Replaces the fields of an inode; bytes after them stay.
     fn put_inode(&mut self, item: &Item, inode: &RawInodeItem) -> Result<()> {
-        let rest = item.bytes().get(size_of::<RawInodeItem>()..).unwrap_or_default();
+        let rest = item.bytes().within(size_of::<RawInodeItem>()..);
         self.put_made(item.key, [inode.as_bytes(), rest].concat())
     }
 
@@ -169,11 +169,11 @@ impl<'f> Replay<'f, '_> {
                     self.ignored.insert(item.key.object);
                 }
                 kind::INODE_ITEM => {
-                    count = count.saturating_add(1);
+                    count = count.plus(1);
                     self.inode(item)?;
                 }
                 kind::EXTENT_CSUM if item.key.object == tree::CHECKSUM_OBJECT => {
-                    self.budget.take_bytes(item.bytes().len().saturating_add(CHANGE_LEN))?;
+                    self.budget.take_bytes(item.bytes().len().plus(CHANGE_LEN))?;
                     sums.push(item.detached());
                 }
                 kind::XATTR_ITEM if !self.ignored.contains(&item.key.object) => {
@@ -293,7 +293,7 @@ impl<'f> Replay<'f, '_> {
             return Ok(());
         }
         let raw: FileExtentItem = old.head()?;
-        let offset = raw.offset.get().saturating_add(kept.start.saturating_sub(old.key.offset)).into();
+        let offset = end_of(raw.offset.get(), left(kept.start, old.key.offset)).into();
         let part = FileExtentItem { offset, num_bytes: packfs_core::len_of(&kept).into(), ..raw };
         self.put_made(Key { offset: kept.start, ..old.key }, part.as_bytes().to_vec())
     }
@@ -470,7 +470,7 @@ impl<'f> Replay<'f, '_> {
             }
             let mut count = 0_u32;
             for item in refs.values() {
-                count = count.saturating_add(u32::try_from(self.links(item)?.len()).unwrap_or(u32::MAX));
+                count = count.plus(u32::try_from(self.links(item)?.len()).unwrap_or(u32::MAX));
             }
             let inode: RawInodeItem = item.head()?;
             let is_dir = file_type(&inode) == Some(FileType::Directory);
@@ -512,11 +512,11 @@ fn links(item: &Item) -> Result<Vec<Link<'_>>> {
         };
         let short = Corruption::Size { place: item.place(), found: rest.len(), min: start };
         let (dir, index, len) = head.ok_or(short)?;
-        let (index, end) = (index.get(), start.saturating_add(len.get().into()));
+        let (index, end) = (index.get(), start.plus(len.get().into()));
         let name = rest.get(start..end);
         let name = name.ok_or(Corruption::Size { place: item.place(), found: rest.len(), min: end })?;
         links.push(Link { dir, index, name });
-        rest = rest.get(end..).unwrap_or_default();
+        rest = rest.within(end..);
     }
     Ok(links)
 }

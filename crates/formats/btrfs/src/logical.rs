@@ -8,6 +8,7 @@ use crate::fs::Fs;
 use crate::key::Key;
 use crate::tree::{Item, SumRun};
 use packfs_core::{Error, ErrorKind, Image, Result, len_of, round_down, usize_of};
+use packfs_format::units::*;
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -30,13 +31,13 @@ impl Image for LogicalImage {
     }
 
     fn read_at(&self, offset: u64, buf: &mut [u8]) -> Result<usize> {
-        let len = usize_of(self.len().saturating_sub(offset)).min(buf.len());
+        let len = usize_of(left(self.len(), offset)).min(buf.len());
         let mut done = 0_usize;
         while done < len {
-            let at = offset.saturating_add(done as u64);
+            let at = offset.plus(done as u64);
             let chunk = self.fs.store.chunks.of(at)?;
-            let end = done.saturating_add(usize_of(chunk.range().end.saturating_sub(at))).min(len);
-            let part = buf.get_mut(done..end).unwrap_or_default();
+            let end = done.plus(usize_of(chunk.range().end.minus(at))).min(len);
+            let part = buf.within_mut(done..end);
             self.fs.read_in_chunk(chunk, at, part)?;
             done = end;
         }
@@ -73,17 +74,17 @@ impl<'f> Sums<'f> {
         let Some(item) = self.run.as_ref().and_then(|run| run.item.as_ref()) else { return Ok(None) };
         let block = self.fs.store.super_block();
         let len = block.checksum.len();
-        let sector = at.saturating_sub(item.key.offset).checked_div(block.sector_len.into()).unwrap_or(0);
-        let start = usize_of(sector).saturating_mul(len);
-        Ok(item.bytes().get(start..start.saturating_add(len)))
+        let sector = at.minus(item.key.offset).quotient(block.sector_len.into());
+        let start = usize_of(sector).times(len);
+        Ok(item.bytes().get(start..start.plus(len)))
     }
 }
 
 impl Fs {
     pub(crate) fn sums_in(&self, item: &Item) -> Range<u64> {
         let block = self.store.super_block();
-        let sectors = item.bytes().len().checked_div(block.checksum.len()).unwrap_or(0);
-        let len = (sectors as u64).saturating_mul(block.sector_len.into());
+        let sectors = item.bytes().len().quotient(block.checksum.len());
+        let len = (sectors as u64).times(block.sector_len.into());
         packfs_core::range_at(item.key.offset, len)
     }
 
@@ -109,7 +110,7 @@ impl Fs {
             None => none(end),
             Some(Ok(next)) => none(next.key.offset.min(end)),
             // The damaged block is reported when data after it is read.
-            Some(Err(_)) => none(at.saturating_add(1)),
+            Some(Err(_)) => none(at.plus(1)),
         }
     }
 
@@ -121,7 +122,7 @@ impl Fs {
         while at < range.end {
             let chunk = self.store.chunks.of(at)?;
             if chunk.kind & (METADATA | SYSTEM) != 0 && self.is_metadata(at, &mut sums)? {
-                at = at.saturating_add(sector_len);
+                at = at.plus(sector_len);
                 continue;
             }
             let (end, has_sums) = sums.run(at)?;
@@ -139,29 +140,29 @@ impl Fs {
 
     fn read_in_chunk(&self, chunk: &Chunk, at: u64, buf: &mut [u8]) -> Result<()> {
         let sector_len = u64::from(self.store.super_block().sector_len);
-        let end = at.saturating_add(buf.len() as u64);
+        let end = at.plus(buf.len() as u64);
         let mut sums = Sums::new(self);
         let mut done = at;
         while done < end {
-            let rest = buf.get_mut(usize_of(done.saturating_sub(at))..).unwrap_or_default();
+            let rest = buf.within_mut(usize_of(done.minus(at))..);
             if chunk.kind & DATA == 0 && self.is_metadata(done, &mut sums)? {
-                done = done.saturating_add(self.read_node_part(done, rest)? as u64);
+                done = done.plus(self.read_node_part(done, rest)? as u64);
                 continue;
             }
-            let before = done.saturating_sub(round_down(done, sector_len));
-            let whole = len_of(&(done..end)).checked_div(sector_len).unwrap_or(0).saturating_mul(sector_len);
+            let before = done.minus(round_down(done, sector_len));
+            let whole = len_of(&(done..end)).quotient(sector_len).times(sector_len);
             if before == 0 && whole > 0 {
-                let sectors = rest.get_mut(..usize_of(whole)).unwrap_or_default();
+                let sectors = rest.within_mut(..usize_of(whole));
                 self.read_sectors(chunk, done, sectors, &mut sums)?;
-                done = done.saturating_add(whole);
+                done = done.plus(whole);
                 continue;
             }
             let mut sector = vec![0; usize_of(sector_len)];
-            self.read_sectors(chunk, done.saturating_sub(before), &mut sector, &mut sums)?;
-            let wanted = sector.get(usize_of(before)..).unwrap_or_default();
+            self.read_sectors(chunk, done.minus(before), &mut sector, &mut sums)?;
+            let wanted = sector.within(usize_of(before)..);
             let len = wanted.len().min(rest.len());
             rest.iter_mut().zip(wanted).for_each(|(to, from)| *to = *from);
-            done = done.saturating_add(len as u64);
+            done = done.plus(len as u64);
         }
         Ok(())
     }
@@ -175,16 +176,16 @@ impl Fs {
         let sector_len = self.store.super_block().sector_len as usize;
         let (mut start, mut was_node) = (0_usize, false);
         for offset in (0..buf.len()).step_by(sector_len.max(1)) {
-            let sector_at = at.saturating_add(offset as u64);
+            let sector_at = at.plus(offset as u64);
             let is_node = self.is_metadata(sector_at, sums)?;
             if is_node != was_node {
-                let part = buf.get_mut(start..offset).unwrap_or_default();
-                self.read_one_kind(at.saturating_add(start as u64), part, was_node, sums)?;
+                let part = buf.within_mut(start..offset);
+                self.read_one_kind(at.plus(start as u64), part, was_node, sums)?;
                 (start, was_node) = (offset, is_node);
             }
         }
-        let part = buf.get_mut(start..).unwrap_or_default();
-        self.read_one_kind(at.saturating_add(start as u64), part, was_node, sums)
+        let part = buf.within_mut(start..);
+        self.read_one_kind(at.plus(start as u64), part, was_node, sums)
     }
 
     fn read_one_kind(&self, at: u64, buf: &mut [u8], is_node: bool, sums: &mut Sums<'_>) -> Result<()> {
@@ -195,7 +196,7 @@ impl Fs {
         let sector_len = self.store.super_block().sector_len as usize;
         let len = buf.len();
         self.store.parts(at, len, &mut |chunk, part_at, range| {
-            let part = buf.get_mut(range).unwrap_or_default();
+            let part = buf.within_mut(range);
             let used = self.read_any_copy(chunk, part_at, part)?;
             let mut sector_at = part_at;
             for sector in part.chunks_mut(sector_len) {
@@ -204,7 +205,7 @@ impl Fs {
                 {
                     self.heal(chunk, sector_at, used, sum, sector)?;
                 }
-                sector_at = sector_at.saturating_add(sector.len() as u64);
+                sector_at = sector_at.plus(sector.len() as u64);
             }
             Ok(())
         })
@@ -259,8 +260,8 @@ impl Fs {
         let sector_len = u64::from(block.sector_len);
         let aligned = round_down(at, node_len);
         let sector = self.sector_of(at);
-        let others = (0..node_len.checked_div(sector_len).unwrap_or(0))
-            .map(move |back| sector.saturating_sub(back.saturating_mul(sector_len)));
+        let others = (0..node_len.quotient(sector_len))
+            .filter_map(move |back| sector.checked_sub(back.times(sector_len)));
         std::iter::once(aligned).chain(others.filter(move |start| *start != aligned))
     }
 
@@ -276,9 +277,9 @@ impl Fs {
     fn read_metadata(&self, at: u64, buf: &mut [u8]) -> Result<()> {
         let mut done = 0_usize;
         while done < buf.len() {
-            let part_at = at.saturating_add(done as u64);
-            let rest = buf.get_mut(done..).unwrap_or_default();
-            done = done.saturating_add(self.read_node_part(part_at, rest)?);
+            let part_at = at.plus(done as u64);
+            let rest = buf.within_mut(done..);
+            done = done.plus(self.read_node_part(part_at, rest)?);
         }
         Ok(())
     }
@@ -291,7 +292,7 @@ impl Fs {
         for start in starts {
             match self.store.block(start) {
                 Ok(node) => {
-                    let from = usize_of(at.saturating_sub(start));
+                    let from = usize_of(at.minus(start));
                     let Some(bytes @ [_, ..]) = node.bytes().get(from..) else { continue };
                     buf.iter_mut().zip(bytes).for_each(|(to, from)| *to = *from);
                     return Ok(bytes.len().min(buf.len()));

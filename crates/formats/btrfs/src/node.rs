@@ -6,7 +6,7 @@ use crate::corruption::Corruption;
 use crate::disk::{DiskKey, Header, ItemHead, KeyPtr, LEVELS_MAX};
 use crate::key::{Key, Uuid};
 use packfs_core::Result;
-use packfs_format::{OnDisk, structure};
+use packfs_format::{OnDisk, structure, units::*};
 use zerocopy::{FromBytes, Immutable, KnownLayout, Unaligned};
 
 pub(crate) const HEADER_LEN: usize = size_of::<Header>();
@@ -37,11 +37,11 @@ impl Node {
         let level = head.level;
         if level >= LEVELS_MAX {
             let found = level.into();
-            let wanted = u64::from(LEVELS_MAX).saturating_sub(1);
+            let wanted = u64::from(LEVELS_MAX).minus(1);
             return Err(Corruption::NodeFigure { at, figure: "level", found, wanted }.into());
         }
         let entry_len = if level == 0 { ITEM_LEN } else { POINTER_LEN };
-        let count_max = bytes.len().saturating_sub(HEADER_LEN).checked_div(entry_len).unwrap_or(0);
+        let count_max = bytes.len().minus(HEADER_LEN).quotient(entry_len);
         let count = head.nritems.get() as usize;
         if count > count_max || level > 0 && count == 0 {
             let (found, wanted) = (count as u64, count_max as u64);
@@ -71,13 +71,13 @@ impl Node {
     }
 
     fn check_items(&self) -> Result<()> {
-        let mut end = self.bytes.len().saturating_sub(HEADER_LEN) as u64;
-        let first = self.count.saturating_mul(ITEM_LEN) as u64;
+        let mut end = self.bytes.len().minus(HEADER_LEN) as u64;
+        let first = self.count.times(ITEM_LEN) as u64;
         for slot in 0..self.count {
             let item = self.item_head(slot);
             let start = u64::from(item.offset.get());
             let len = u64::from(item.size.get());
-            if start.saturating_add(len) != end || start < first {
+            if start.plus(len) != end || start < first {
                 return Err(Corruption::NodeItem { at: self.at, slot, start, len, end }.into());
             }
             end = start;
@@ -96,14 +96,14 @@ impl Node {
     }
 
     pub(crate) fn weight(&self) -> usize {
-        self.bytes.len().saturating_add(size_of::<Node>())
+        self.bytes.len().plus(size_of::<Node>())
     }
 
     /// Returns the item, pointer, or key of a slot; `slot` is below `count`.
     fn entry<T: Default + OnDisk + FromBytes + KnownLayout + Immutable + Unaligned>(&self, slot: usize) -> T {
         let len = if self.level == 0 { ITEM_LEN } else { POINTER_LEN };
         // The constructor checked that all slots are within the block.
-        structure(&self.bytes, slot.saturating_mul(len).saturating_add(HEADER_LEN)).unwrap_or_default()
+        structure(&self.bytes, slot.times(len).plus(HEADER_LEN)).unwrap_or_default()
     }
 
     fn item_head(&self, slot: usize) -> ItemHead {
@@ -122,13 +122,13 @@ impl Node {
     }
 
     pub(crate) fn item_at(&self, slot: usize) -> usize {
-        (self.item_head(slot).offset.get() as usize).saturating_add(HEADER_LEN)
+        (self.item_head(slot).offset.get() as usize).plus(HEADER_LEN)
     }
 
     pub(crate) fn item(&self, slot: usize) -> &[u8] {
         let start = self.item_at(slot);
-        let end = start.saturating_add(self.item_head(slot).size.get() as usize);
-        self.bytes.get(start..end).unwrap_or_default()
+        let end = start.plus(self.item_head(slot).size.get() as usize);
+        self.bytes.within(start..end)
     }
 
     pub(crate) fn below(&self, key: &Key) -> usize {
@@ -136,7 +136,7 @@ impl Node {
         while low < high {
             let middle = low.midpoint(high);
             if self.key(middle) < *key {
-                low = middle.saturating_add(1);
+                low = middle.plus(1);
             } else {
                 high = middle;
             }
@@ -147,7 +147,7 @@ impl Node {
     /// Returns the slot of the last key that is not above `key`; the first slot if all are above.
     pub(crate) fn floor(&self, key: &Key) -> usize {
         let below = self.below(key);
-        if below < self.count && self.key(below) == *key { below } else { below.saturating_sub(1) }
+        if below < self.count && self.key(below) == *key { below } else { left(below, 1) }
     }
 
     pub(crate) fn bytes(&self) -> &[u8] {

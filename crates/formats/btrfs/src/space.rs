@@ -4,7 +4,7 @@ use crate::chunks::Chunk;
 use crate::disk::{COPIES_AT, ExtentItem, STRIPE_LEN, SUPER_AT, SUPER_LEN, kind, tree};
 use crate::volume::BtrfsVolume;
 use packfs_core::{Result, range_at};
-use packfs_format::{Claims, Space, SpaceOwner};
+use packfs_format::{Claims, Space, SpaceOwner, units::*};
 use std::ops::Range;
 
 /// Limit of units of 64 KiB that are claimed one by one; further ones are claimed by whole rows.
@@ -22,7 +22,7 @@ impl BtrfsVolume {
         while at < range.end {
             let Ok(chunk) = self.fs.store.chunks.of(at) else { return };
             let end = chunk.range().end.min(range.end);
-            let part = at.saturating_sub(chunk.at)..end.saturating_sub(chunk.at);
+            let part = at.minus(chunk.at)..end.minus(chunk.at);
             self.claim_in_chunk(chunk, part, owner, claiming);
             at = end;
         }
@@ -35,25 +35,25 @@ impl BtrfsVolume {
             }
             return;
         }
-        let row_len = chunk.width().saturating_mul(STRIPE_LEN);
-        let row = |at: u64| at.checked_div(row_len).unwrap_or(0);
-        let whole = row(part.start.saturating_add(row_len.saturating_sub(1)))..row(part.end);
+        let row_len = chunk.width().times(STRIPE_LEN);
+        let row = |at: u64| at.quotient(row_len);
+        let whole = row(part.start.plus(row_len.minus(1)))..row(part.end);
         let is_whole = chunk.profile.parities() == 0 && !whole.is_empty();
         if claiming.units == 0 {
-            let all = row(part.start)..row(part.end.saturating_add(row_len.saturating_sub(1)));
+            let all = row(part.start)..row(part.end.plus(row_len.minus(1)));
             self.claim_rows(chunk, all, owner, claiming);
         } else if is_whole {
-            self.claim_units(chunk, part.start..whole.start.saturating_mul(row_len), owner, claiming);
+            self.claim_units(chunk, part.start..whole.start.times(row_len), owner, claiming);
             self.claim_rows(chunk, whole.clone(), owner, claiming);
-            self.claim_units(chunk, whole.end.saturating_mul(row_len)..part.end, owner, claiming);
+            self.claim_units(chunk, whole.end.times(row_len)..part.end, owner, claiming);
         } else {
             self.claim_units(chunk, part, owner, claiming);
         }
     }
 
     fn claim_rows(&self, chunk: &Chunk, rows: Range<u64>, owner: &'static str, claiming: &mut Claiming) {
-        claiming.units = claiming.units.saturating_sub(chunk.stripes.len() as u64);
-        let range = rows.start.saturating_mul(STRIPE_LEN)..rows.end.saturating_mul(STRIPE_LEN);
+        claiming.units = left(claiming.units, chunk.stripes.len() as u64);
+        let range = rows.start.times(STRIPE_LEN)..rows.end.times(STRIPE_LEN);
         for stripe in 0..chunk.stripes.len() {
             self.claim_spot(chunk, stripe, range.clone(), owner, claiming);
         }
@@ -65,8 +65,8 @@ impl BtrfsVolume {
             if claiming.units == 0 {
                 return self.claim_in_chunk(chunk, at..part.end, owner, claiming);
             }
-            claiming.units = claiming.units.saturating_sub(1);
-            let room = chunk.spot(at, 0).room.min(part.end.saturating_sub(at)).max(1);
+            claiming.units = claiming.units.minus(1);
+            let room = chunk.spot(at, 0).room.min(part.end.minus(at)).max(1);
             let copies = if chunk.profile.parities() > 0 { 1 } else { chunk.copies() };
             for copy in 0..copies {
                 let spot = chunk.spot(at, copy);
@@ -75,7 +75,7 @@ impl BtrfsVolume {
             if chunk.profile.parities() > 0 {
                 self.claim_parities(chunk, at, room, owner, claiming);
             }
-            at = at.saturating_add(room);
+            at = at.plus(room);
         }
     }
 
@@ -87,11 +87,11 @@ impl BtrfsVolume {
         owner: &'static str,
         claiming: &mut Claiming,
     ) {
-        let row = (offset / STRIPE_LEN).checked_div(chunk.width()).unwrap_or(0);
-        let start = row.saturating_mul(STRIPE_LEN).saturating_add(offset % STRIPE_LEN);
+        let row = (offset / STRIPE_LEN).quotient(chunk.width());
+        let start = row.times(STRIPE_LEN).plus(offset % STRIPE_LEN);
         let parity = if owner == "metadata" { "metadata" } else { "parity" };
         for index in 0..chunk.profile.parities() as u64 {
-            let stripe = chunk.stripe_in_row(row, chunk.width().saturating_add(index));
+            let stripe = chunk.stripe_in_row(row, chunk.width().plus(index));
             let stripe = usize::try_from(stripe).unwrap_or(usize::MAX);
             self.claim_spot(chunk, stripe, range_at(start, room), parity, claiming);
         }
@@ -107,7 +107,7 @@ impl BtrfsVolume {
     ) {
         let Some(stripe) = chunk.stripes.get(stripe) else { return };
         if self.fs.store.devices.is_opened(stripe.device, stripe.uuid) {
-            let place = |at: u64| stripe.at.saturating_add(at);
+            let place = |at: u64| end_of(stripe.at, at);
             claiming.claims.add(place(range.start)..place(range.end), owner);
         }
     }

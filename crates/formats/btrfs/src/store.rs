@@ -9,7 +9,7 @@ use crate::key::{Key, Uuid};
 use crate::node::Node;
 use crate::super_block::{RootPlace, SuperBlock};
 use packfs_core::{Error, ErrorKind, Result, usize_of};
-use packfs_format::BlockCache;
+use packfs_format::{BlockCache, units::*};
 use std::collections::HashMap;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -90,10 +90,10 @@ impl Store {
     pub(crate) fn parts(&self, at: u64, len: usize, visit: &mut VisitPart<'_>) -> Result<()> {
         let mut done = 0_usize;
         while done < len {
-            let part_at = at.saturating_add(done as u64);
+            let part_at = at.plus(done as u64);
             let chunk = self.chunks.of(part_at)?;
-            let room = chunk.spot(part_at.saturating_sub(chunk.at), 0).room;
-            let end = done.saturating_add(usize_of(room)).min(len);
+            let room = chunk.spot(part_at.minus(chunk.at), 0).room;
+            let end = done.plus(usize_of(room)).min(len);
             if end <= done {
                 return Err(Corruption::Unmapped { at: part_at }.into());
             }
@@ -106,8 +106,8 @@ impl Store {
     pub(crate) fn read_copy(&self, at: u64, copy: usize, buf: &mut [u8]) -> Result<()> {
         let len = buf.len();
         self.parts(at, len, &mut |chunk, part_at, range| {
-            let part = buf.get_mut(range).unwrap_or_default();
-            self.devices.read_copy(chunk, part_at, copy.min(chunk.copies().saturating_sub(1)), part)
+            let part = buf.within_mut(range);
+            self.devices.read_copy(chunk, part_at, copy.min(chunk.copies().minus(1)), part)
         })
     }
 
@@ -183,7 +183,7 @@ impl Store {
         let block = self.super_block();
         let mut bytes = vec![0; block.node_len as usize];
         self.read_copy(at, copy, &mut bytes)?;
-        if !block.checksum.agrees(&bytes, bytes.get(SUM_ROOM..).unwrap_or_default()) {
+        if !block.checksum.agrees(&bytes, bytes.within(SUM_ROOM..)) {
             return Err(Corruption::NodeSum { at }.into());
         }
         Node::parse(bytes.into(), at, &self.uuids, block.sector_len)

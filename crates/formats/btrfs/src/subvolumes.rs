@@ -12,7 +12,7 @@ use crate::numbers::ROWS_MAX;
 use crate::tree::Tree;
 use crate::volume::{BtrfsVolume, Node};
 use packfs_core::{Error, Result};
-use packfs_format::InodeId;
+use packfs_format::{InodeId, units::*};
 use std::collections::HashMap;
 use std::sync::PoisonError;
 
@@ -67,7 +67,7 @@ impl Fs {
         let key = Key::new(parent, kind::ROOT_REF, child);
         let Some(item) = self.roots.get(&self.store, &key)? else { return Ok(None) };
         let (raw, bytes): (RootRef, _) = (item.head()?, item.bytes());
-        let end = usize::from(raw.name_len.get()).saturating_add(REF_LEN);
+        let end = usize::from(raw.name_len.get()).plus(REF_LEN);
         let name = bytes.get(REF_LEN..end);
         let name = name.ok_or(Corruption::Size { place: item.place(), found: bytes.len(), min: end })?;
         Ok(Some(Reference { parent, dir: raw.dirid.get(), name: name.to_vec() }))
@@ -153,7 +153,7 @@ impl Fs {
             let Some(reference) = reference else { break None };
             let mut own = self.dir_path(reference.parent, reference.dir)?;
             own.push(reference.name);
-            names = names.saturating_add(own.len());
+            names = names.plus(own.len());
             inner.push((at, own.join(&b'/')));
             at = reference.parent;
         };
@@ -173,8 +173,8 @@ impl Fs {
             let item = item.filter(|_| names.len() < NAMES_MAX);
             let item = item.ok_or(Corruption::NoInode { tree: id, inode: dir })?;
             let start = size_of::<InodeRef>();
-            let end = start.saturating_add(item.head::<InodeRef>()?.name_len.get().into());
-            names.push(item.bytes_of(end)?.get(start..end).unwrap_or_default().to_vec());
+            let end = start.plus(item.head::<InodeRef>()?.name_len.get().into());
+            names.push(item.bytes_of(end)?.within(start..end).to_vec());
             dir = item.key.offset;
         }
         names.reverse();

@@ -5,6 +5,7 @@ use crate::corruption::Corruption;
 use crate::disk::*;
 use crate::key::Uuid;
 use packfs_core::{Error, Image, Result};
+use packfs_format::units::*;
 use zerocopy::IntoBytes;
 
 /// Superblock flags of restored metadata without file data (`btrfs-image`); the first version has
@@ -105,7 +106,7 @@ impl SuperBlock {
     }
 
     pub(crate) fn read_at(image: &dyn Image, at: u64) -> Result<SuperBlock> {
-        let end = at.saturating_add(SUPER_LEN as u64);
+        let end = at.plus(SUPER_LEN as u64);
         if image.len() < end {
             return Err(Corruption::Short { len: image.len(), min: end }.into());
         }
@@ -120,7 +121,7 @@ impl SuperBlock {
         let checksum = Checksum::of(number).ok_or_else(|| {
             Error::unsupported("btrfs image", format_args!("checksum type {number}, 0 to 3 known"))
         })?;
-        let summed = raw.as_bytes().get(SUM_ROOM..).unwrap_or_default();
+        let summed = raw.as_bytes().within(SUM_ROOM..);
         if !checksum.agrees(raw.as_bytes(), summed) {
             return Err(Corruption::SuperSum { at, kind: checksum.name() }.into());
         }
@@ -136,7 +137,6 @@ impl SuperBlock {
         let generation = raw.generation.get();
         let has_own_uuid = incompat & METADATA_UUID != 0;
         let log = RootPlace { at: raw.log_root.get(), level: raw.log_root_level, generation: 0 };
-        let label = raw.label.split(|&byte| byte == 0).next().unwrap_or_default();
         SuperBlock {
             at,
             checksum,
@@ -150,7 +150,7 @@ impl SuperBlock {
                 level: raw.chunk_root_level,
                 generation: raw.chunk_root_generation.get(),
             },
-            log: (log.at != 0).then_some(RootPlace { generation: generation.saturating_add(1), ..log }),
+            log: (log.at != 0).then_some(RootPlace { generation: generation.wrapping_add(1), ..log }),
             total_bytes: raw.total_bytes.get(),
             bytes_used: raw.bytes_used.get(),
             device_count: raw.num_devices.get(),
@@ -159,7 +159,7 @@ impl SuperBlock {
             compat_ro: raw.compat_ro_flags.get(),
             incompat,
             device: DeviceItem::of(&raw.dev_item),
-            label: label.to_vec(),
+            label: until_nul(&raw.label).to_vec(),
             system_array: {
                 let len = raw.sys_chunk_array_size.get() as usize;
                 raw.sys_chunk_array.iter().take(len).copied().collect()

@@ -10,7 +10,7 @@ use crate::node::Node;
 use crate::store::{Pointer, Store};
 use crate::super_block::RootPlace;
 use packfs_core::Result;
-use packfs_format::{OnDisk, structure};
+use packfs_format::{OnDisk, structure, units::*};
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 use std::sync::Arc;
@@ -85,7 +85,7 @@ impl Item {
     pub(crate) fn origin(&self) -> Option<Origin> {
         match &self.source {
             Source::Leaf(leaf, slot) => {
-                let at = leaf.at.saturating_add(leaf.item_at(*slot) as u64);
+                let at = leaf.at.plus(leaf.item_at(*slot) as u64);
                 Some(Origin { block: leaf.at, generation: leaf.generation, at })
             }
             Source::Made(_, origin) => *origin,
@@ -208,20 +208,20 @@ impl<'s> Cursor<'s> {
         let Some((node, slot)) = self.path.last() else {
             return Err(Corruption::NoTree { id: self.tree }.into());
         };
-        let next = slot.saturating_add(1);
+        let next = slot.plus(1);
         let end = if next < node.count {
             Some(node.key(next))
         } else {
             // The bound of the block itself, which its parent stores.
             self.path.iter().rev().skip(1).find_map(|(parent, slot)| {
-                let next = slot.saturating_add(1);
+                let next = slot.plus(1);
                 (next < parent.count).then(|| parent.key(next))
             })
         };
         let (at, generation) = node.pointer(*slot);
         self.store.node(&Pointer {
             at,
-            level: node.level.saturating_sub(1),
+            level: node.level.minus(1),
             generation,
             tree: self.tree,
             first: Some(node.key(*slot)),
@@ -242,7 +242,7 @@ impl<'s> Cursor<'s> {
     pub(crate) fn advance(&mut self) -> Result<()> {
         match self.path.last_mut() {
             Some((node, slot)) if node.level == 0 => {
-                *slot = slot.saturating_add(1);
+                *slot = slot.plus(1);
                 if *slot < node.count { Ok(()) } else { self.next_leaf() }
             }
             _ => self.next_leaf(),
@@ -254,7 +254,7 @@ impl<'s> Cursor<'s> {
             self.path.pop();
         }
         while let Some((node, slot)) = self.path.last_mut() {
-            *slot = slot.saturating_add(1);
+            *slot = slot.plus(1);
             if *slot < node.count {
                 return self.first_leaf();
             }

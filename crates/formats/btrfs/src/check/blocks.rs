@@ -8,6 +8,7 @@ use crate::fs::Fs;
 use crate::store::Pointer;
 use packfs_core::{ErrorKind, Result};
 use packfs_format::check::{Report, Tally};
+use packfs_format::units::*;
 use std::collections::HashSet;
 
 pub(super) fn check(fs: &Fs, report: &mut Report<'_>) -> Result<()> {
@@ -50,11 +51,11 @@ impl Walk<'_> {
                 continue;
             }
             for slot in 0..node.count {
-                let next = slot.saturating_add(1);
+                let next = slot.plus(1);
                 let (at, generation) = node.pointer(slot);
                 open.push(Pointer {
                     at,
-                    level: node.level.saturating_sub(1),
+                    level: node.level.minus(1),
                     generation,
                     tree: pointer.tree,
                     first: Some(node.key(slot)),
