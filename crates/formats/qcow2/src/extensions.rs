@@ -3,7 +3,7 @@
 use crate::corruption::Corruption;
 use crate::disk::*;
 use packfs_core::{Image, Result, escaped, range_at, usize_of};
-use packfs_format::{read_structure, structures};
+use packfs_format::{read_structure, structures, units::*};
 use std::mem::size_of;
 
 /// Limit of extensions: there are six kinds, each occurs once.
@@ -26,7 +26,7 @@ impl Extensions {
         let mut extensions = Extensions::default();
         let mut at = start;
         for _ in 0..EXTENSIONS_MAX {
-            let data_at = at.saturating_add(size_of::<Extension>() as u64);
+            let data_at = at.plus(size_of::<Extension>() as u64);
             if data_at > limit {
                 break;
             }
@@ -55,9 +55,7 @@ impl Extensions {
             return;
         }
         for row in structures::<FeatureName>(bytes).filter(|row| row.kind == 0) {
-            let end = row.name.iter().position(|byte| *byte == 0).unwrap_or(row.name.len());
-            let name = row.name.get(..end).unwrap_or_default();
-            self.feature_names.push((row.bit, escaped(name).to_string()));
+            self.feature_names.push((row.bit, escaped(until_nul(&row.name)).to_string()));
         }
     }
 

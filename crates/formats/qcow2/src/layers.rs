@@ -8,7 +8,7 @@ use crate::open::{Geometry, L1};
 use crate::tables::{Place, Tables};
 use packfs_codec::{BlockRef, DecodedLen};
 use packfs_core::{Error, Image, JoinedImage, Result, escaped, len_of, u32_of};
-use packfs_format::{Extent, ExtentFrom, Extents, too_many_given};
+use packfs_format::{Extent, ExtentFrom, Extents, too_many_given, units::*};
 use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
 
@@ -129,9 +129,9 @@ impl Chain {
             flow = match place {
                 Place::Unallocated => self.map_below(index, part, out)?,
                 Place::Zero => out.hole(part),
-                Place::Stored(at) => out.stored(part, base.saturating_add(at)),
+                Place::Stored(at) => out.stored(part, base.plus(at)),
                 Place::Compressed { at, len, start } => {
-                    let block = compressed(&qcow.geometry, base.saturating_add(at), len);
+                    let block = compressed(&qcow.geometry, base.plus(at), len);
                     out.push(Extent {
                         offset: part.start,
                         len: len_of(&part),
@@ -157,11 +157,11 @@ impl Chain {
         // A backing file may be shorter than the disk.
         let part = range.start..range.end.min(len);
         let rest = range.start.max(len)..range.end;
-        let next = index.saturating_add(1);
+        let next = index.plus(1);
         let flow = match below {
             _ if part.is_empty() => ControlFlow::Continue(()),
             Some(Below::Raw(_)) => {
-                let at = self.base(next).saturating_add(part.start);
+                let at = self.base(next).plus(part.start);
                 out.stored(part, at)
             }
             Some(Below::Qcow(qcow)) => self.map_qcow(qcow, next, part, out)?,

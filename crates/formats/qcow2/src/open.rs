@@ -7,7 +7,7 @@ use crate::disk::*;
 use crate::extensions::Extensions;
 use packfs_codec::Algorithm;
 use packfs_core::{Error, Image, Result, range_at};
-use packfs_format::read_structure;
+use packfs_format::{read_structure, units::*};
 use std::ops::Range;
 
 const CLUSTER_BITS_MIN: u32 = 9;
@@ -32,7 +32,7 @@ pub(crate) struct L1 {
 
 impl L1 {
     pub(crate) fn range(&self) -> Range<u64> {
-        range_at(self.at, self.count.saturating_mul(8))
+        range_at(self.at, self.count.times(8))
     }
 }
 
@@ -118,7 +118,7 @@ impl Geometry {
     /// Bytes of the disk that one L2 table covers.
     pub(crate) fn table_span(&self) -> u64 {
         let entry_bits = if self.is_extended() { 4 } else { 3 };
-        1 << self.cluster_bits.saturating_mul(2).saturating_sub(entry_bits)
+        1 << self.cluster_bits.times(2).minus(entry_bits)
     }
 
     /// Checks the position of an L1 table, and that it covers a disk.
@@ -130,7 +130,7 @@ impl Geometry {
             return Err(Corruption::TableLength { what, found, max });
         }
         self.check_table(l1.range(), what)?;
-        let room = l1.count.saturating_mul(self.table_span());
+        let room = l1.count.times(self.table_span());
         if disk_len > room {
             return Err(Corruption::DiskLength { what, found: disk_len, room });
         }
@@ -146,7 +146,7 @@ impl Geometry {
             return Err(Corruption::TableAlign { what, at, cluster_len });
         }
         if table.end > limit {
-            let len = table.end.saturating_sub(at);
+            let len = table.end.minus(at);
             return Err(Corruption::TablePlace { what, at, len, limit });
         }
         Ok(())
@@ -214,7 +214,7 @@ fn backing_name(image: &dyn Image, header: &Header, cluster_len: u64) -> Result<
     if len > BACKING_NAME_MAX || range_at(at, len.into()).end > limit {
         return Err(Corruption::BackingName { at, len, limit }.into());
     }
-    let mut name = vec![0; usize::try_from(len).unwrap_or(0)];
+    let mut name = vec![0; packfs_core::usize_of(len.into())];
     image.read_exact_at(at, &mut name)?;
     Ok(Some(name))
 }
@@ -228,6 +228,6 @@ fn extensions_end(header: &Header, cluster_len: u64) -> u64 {
 }
 
 fn refcounts(header: &Header, cluster_len: u64) -> Range<u64> {
-    let len = u64::from(header.refcount_table_clusters.get()).saturating_mul(cluster_len);
+    let len = u64::from(header.refcount_table_clusters.get()).times(cluster_len);
     range_at(header.refcount_table_offset.get(), len)
 }

@@ -4,7 +4,7 @@ use crate::corruption::Corruption;
 use crate::disk::*;
 use crate::open::{Geometry, L1};
 use packfs_core::{Error, Image, Result, escaped, range_at, usize_of};
-use packfs_format::{read_structure, structure};
+use packfs_format::{read_structure, structure, units::*};
 use std::mem::size_of;
 
 const EXTRA_LEN_MAX: u32 = 1024;
@@ -42,7 +42,7 @@ pub(crate) fn read(image: &dyn Image, geometry: &Geometry) -> Result<(Vec<Snapsh
         let (snapshot, end) = read_row(image, geometry, at)?;
         snapshots.push(snapshot);
         at = end.checked_next_multiple_of(8).unwrap_or(u64::MAX);
-        let (found, max) = (at.saturating_sub(geometry.snapshots_at), TABLE_LEN_MAX);
+        let (found, max) = (at.minus(geometry.snapshots_at), TABLE_LEN_MAX);
         if found > max {
             return Err(Corruption::TableBytes { what: "snapshots", found, max }.into());
         }
@@ -69,10 +69,10 @@ fn read_row(image: &dyn Image, geometry: &Geometry, at: u64) -> Result<(Snapshot
     }
     let id_len = u64::from(row.id_str_size.get());
     let name_len = u64::from(row.name_size.get());
-    let rest_len = u64::from(extra_len).saturating_add(id_len).saturating_add(name_len);
-    let end = within(row_len.saturating_add(rest_len))?;
+    let rest_len = u64::from(extra_len).plus(id_len).plus(name_len);
+    let end = within(row_len.plus(rest_len))?;
     let mut rest = vec![0; usize_of(rest_len)];
-    image.read_exact_at(at.saturating_add(row_len), &mut rest)?;
+    image.read_exact_at(at.plus(row_len), &mut rest)?;
     let (extra, rest) = rest.split_at_checked(usize_of(extra_len.into())).unwrap_or_default();
     let (id, name) = rest.split_at_checked(usize_of(id_len)).unwrap_or_default();
     // Rows of old images do not record the length, which was that of the disk.

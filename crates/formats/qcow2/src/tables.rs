@@ -7,7 +7,7 @@ use crate::corruption::Corruption;
 use crate::disk::*;
 use crate::open::{Geometry, L1};
 use packfs_core::{Image, Result, len_of, range_at, u32_of, usize_of};
-use packfs_format::BlockCache;
+use packfs_format::{BlockCache, units::*};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -58,8 +58,8 @@ impl Tables {
         let mut stretches = Stretches { range: range.clone(), pending: None, visit };
         let mut at = range.start;
         while at < range.end {
-            let index = at.checked_div(span).unwrap_or(0);
-            let start = index.saturating_mul(span);
+            let index = at.quotient(span);
+            let start = index.times(span);
             let part = at..range_at(start, span).end.min(range.end);
             let goes_on = match self.table_at(l1, index)? {
                 0 => stretches.push(part.clone(), Place::Unallocated)?,
@@ -79,7 +79,7 @@ impl Tables {
     /// Returns the first byte of a part that is missing because its last cluster is truncated.
     pub(crate) fn cut_from(&self, part: &Range<u64>, place: Place) -> Option<u64> {
         let Place::Stored(at) = place else { return None };
-        let is_last = at.saturating_add(len_of(part)) == self.geometry.image_len;
+        let is_last = at.plus(len_of(part)) == self.geometry.image_len;
         // Unwritten subclusters at the end may be missing.
         let parts = if self.geometry.is_extended() { SUBCLUSTERS.into() } else { 1_u64 };
         let unit = self.geometry.cluster_len().checked_div(parts).unwrap_or(1);
@@ -92,7 +92,7 @@ impl Tables {
         let is_whole = self.geometry.image_len.checked_rem(self.geometry.cluster_len()) == Some(0);
         let mut cut = None;
         if !is_whole && l1.count <= TABLES_SEARCHED_MAX {
-            let end = l1.count.saturating_mul(self.geometry.table_span()).min(disk_len);
+            let end = l1.count.times(self.geometry.table_span()).min(disk_len);
             self.each(l1, 0..end, &mut |part, place| {
                 cut = self.cut_from(&part, place);
                 Ok(cut.is_none())
@@ -105,7 +105,7 @@ impl Tables {
     /// store the state of a machine after the end of the disk.
     pub(crate) fn each_of_table(&self, l1: &L1, index: u64, visit: &mut Visit<'_>) -> Result<()> {
         let span = self.geometry.table_span();
-        self.each(l1, range_at(index.saturating_mul(span), span), visit)
+        self.each(l1, range_at(index.times(span), span), visit)
     }
 
     /// Calls `visit` for the stored offset of each L2 table, with its number.
@@ -125,10 +125,10 @@ impl Tables {
 
     /// Returns entries from `first` on, as many as one read contains.
     fn l1_part(&self, l1: &L1, first: u64) -> Result<Arc<Vec<u64>>> {
-        let at = l1.at.saturating_add(first.saturating_mul(8));
+        let at = l1.at.plus(first.times(8));
         self.l1_parts.get_or(at, || {
-            let room = self.image.len().saturating_sub(at) / 8;
-            let mut bytes = vec![0; usize_of(room.min(L1_ENTRIES_AT_ONCE).saturating_mul(8))];
+            let room = left(self.image.len(), at) / 8;
+            let mut bytes = vec![0; usize_of(room.min(L1_ENTRIES_AT_ONCE).times(8))];
             self.image.read_exact_at(at, &mut bytes)?;
             let entries: Vec<u64> = numbers(&bytes).collect();
             Ok((entries, bytes.len()))
@@ -141,7 +141,7 @@ impl Tables {
             return Ok(0);
         }
         let within = index % L1_ENTRIES_AT_ONCE;
-        let part = self.l1_part(l1, index.saturating_sub(within))?;
+        let part = self.l1_part(l1, index.minus(within))?;
         Ok(part.get(usize_of(within)).map_or(0, |entry| entry & OFFSET_MASK))
     }
 
@@ -161,23 +161,23 @@ impl Tables {
         let cluster_len = self.geometry.cluster_len();
         let words = if self.geometry.is_extended() { 2 } else { 1 };
         let per_slice = (SLICE_LEN.min(cluster_len) / 8).checked_div(words).unwrap_or(1).max(1);
-        let mut index = part.start.saturating_sub(start).checked_div(cluster_len).unwrap_or(0);
-        let mut disk_at = start.saturating_add(index.saturating_mul(cluster_len));
+        let mut index = part.start.minus(start).quotient(cluster_len);
+        let mut disk_at = start.plus(index.times(cluster_len));
         while disk_at < part.end {
-            let within = index.checked_rem(per_slice).unwrap_or(0);
-            let slice = index.saturating_sub(within).saturating_mul(words).saturating_mul(8);
-            let slice = self.slice(table_at.saturating_add(slice))?;
-            let first = within.saturating_mul(words);
-            for entry in slice.get(usize_of(first)..).unwrap_or_default().chunks(usize_of(words)) {
+            let within = index.remainder(per_slice);
+            let slice = index.minus(within).times(words).times(8);
+            let slice = self.slice(table_at.plus(slice))?;
+            let first = within.times(words);
+            for entry in slice.within(usize_of(first)..).chunks(usize_of(words)) {
                 if disk_at >= part.end {
                     break;
                 }
                 if !self.push_entry(entry, disk_at, stretches)? {
                     return Ok(false);
                 }
-                disk_at = disk_at.saturating_add(cluster_len);
+                disk_at = disk_at.plus(cluster_len);
             }
-            index = index.saturating_sub(within).saturating_add(per_slice);
+            index = index.minus(within).plus(per_slice);
         }
         Ok(true)
     }
@@ -217,12 +217,12 @@ impl Tables {
         disk_at: u64,
         stretches: &mut Stretches<'_, '_>,
     ) -> Result<bool> {
-        let len = self.geometry.cluster_len().checked_div(SUBCLUSTERS.into()).unwrap_or(0);
+        let len = self.geometry.cluster_len().quotient(SUBCLUSTERS.into());
         let (zero, allocated) = (bitmap >> 32, bitmap & u64::from(u32::MAX));
         let offset = entry & OFFSET_MASK;
         let has_both = zero & allocated != 0 || offset == 0 && allocated != 0;
         for number in 0..SUBCLUSTERS {
-            let within = u64::from(number).saturating_mul(len);
+            let within = u64::from(number).times(len);
             let has = |bits: u64| bits.checked_shr(number).is_some_and(|bits| bits & 1 != 0);
             let place = if has_both {
                 Place::Fault(Corruption::Bitmap { disk_at, found: bitmap })
@@ -233,7 +233,7 @@ impl Tables {
             } else {
                 Place::Unallocated
             };
-            if !self.push_cut(range_at(disk_at.saturating_add(within), len), place, stretches)? {
+            if !self.push_cut(range_at(disk_at.plus(within), len), place, stretches)? {
                 return Ok(false);
             }
         }
@@ -244,10 +244,10 @@ impl Tables {
     fn push_cut(&self, range: Range<u64>, place: Place, stretches: &mut Stretches<'_, '_>) -> Result<bool> {
         let len = len_of(&range);
         let stored = match place {
-            Place::Stored(at) => self.geometry.image_len.saturating_sub(at).min(len),
+            Place::Stored(at) => left(self.geometry.image_len, at).min(len),
             _ => len,
         };
-        let cut = range.start.saturating_add(stored);
+        let cut = range.start.plus(stored);
         Ok(stretches.push(range.start..cut, place)? && stretches.push(cut..range.end, Place::Zero)?)
     }
 
@@ -260,7 +260,7 @@ impl Tables {
         } else if offset >= limit {
             Corruption::ClusterPlace { disk_at, at: offset, limit }
         } else {
-            return Place::Stored(offset.saturating_add(within));
+            return Place::Stored(offset.plus(within));
         };
         Place::Fault(fault)
     }
@@ -268,17 +268,17 @@ impl Tables {
     /// Decodes the entry of a compressed cluster: its offset in the lower bits, the number of
     /// sectors after its first in those above.
     fn compressed(&self, entry: u64, disk_at: u64) -> Place {
-        let len_bits = self.geometry.cluster_bits.saturating_sub(8);
-        let at_bits = 62_u32.saturating_sub(len_bits);
+        let len_bits = self.geometry.cluster_bits.minus(8);
+        let at_bits = 62_u32.minus(len_bits);
         let low = |value: u64, bits: u32| value & (1_u64 << bits).wrapping_sub(1);
         let (at, sectors) = (low(entry, at_bits), low(entry >> at_bits, len_bits));
         let limit = self.geometry.image_len;
         if at >= limit {
             return Place::Fault(Corruption::ClusterPlace { disk_at, at, limit });
         }
-        let len = sectors.saturating_add(1).saturating_mul(512).saturating_sub(at % 512);
+        let len = sectors.plus(1).times(512).minus(at % 512);
         // The entry counts whole sectors, but the last one of a file may be truncated.
-        Place::Compressed { at, len: u32_of(len.min(limit.saturating_sub(at))), start: 0 }
+        Place::Compressed { at, len: u32_of(len.min(limit.minus(at))), start: 0 }
     }
 }
 
@@ -296,9 +296,9 @@ impl Stretches<'_, '_> {
         if part.is_empty() {
             return Ok(true);
         }
-        let cut = part.start.saturating_sub(whole.start);
+        let cut = part.start.minus(whole.start);
         let place = match place {
-            Place::Stored(at) => Place::Stored(at.saturating_add(cut)),
+            Place::Stored(at) => Place::Stored(at.plus(cut)),
             Place::Compressed { at, len, .. } => Place::Compressed { at, len, start: u32_of(cut) },
             place => place,
         };

@@ -4,6 +4,7 @@
 use crate::volume::QcowVolume;
 use packfs_core::{Result, range_at, usize_of};
 use packfs_format::check::{Report, Tally};
+use packfs_format::units::*;
 
 /// A block of reference counts: its number, and its bytes if it exists.
 type Block = (u64, Option<Vec<u8>>);
@@ -15,10 +16,10 @@ impl QcowVolume {
         let mut changes: Vec<(u64, bool)> = Vec::new();
         let end = self.top.geometry.image_len;
         self.each_claim(&mut |range, _| {
-            let last = range.end.min(end).saturating_sub(1);
+            let last = left(range.end.min(end), 1);
             if range.start < range.end.min(end) {
                 changes.push((range.start >> cluster_bits, true));
-                changes.push(((last >> cluster_bits).saturating_add(1), false));
+                changes.push(((last >> cluster_bits).plus(1), false));
             }
         })?;
         changes.sort_unstable();
@@ -27,7 +28,7 @@ impl QcowVolume {
         let mut wrong = Tally::default();
         for pair in changes.windows(2) {
             let &[(cluster, is_more), (next, _)] = pair else { continue };
-            uses = if is_more { uses.saturating_add(1) } else { uses.saturating_sub(1) };
+            uses = if is_more { uses.plus(1) } else { uses.minus(1) };
             for cluster in (cluster..next).take_while(|_| uses > 0) {
                 let count = self.refcount(cluster, &mut block)?;
                 if count < uses {
@@ -43,26 +44,24 @@ impl QcowVolume {
     fn refcount(&self, cluster: u64, block: &mut Block) -> Result<u64> {
         let geometry = &self.top.geometry;
         let (cluster_len, order) = (geometry.cluster_len(), geometry.refcount_order);
-        let per_block = cluster_len.saturating_mul(8) >> order;
-        let number = cluster.checked_div(per_block).unwrap_or(0);
+        let per_block = cluster_len.times(8) >> order;
+        let number = cluster.quotient(per_block);
         if block.0 != number {
             *block = (number, self.refcount_block(number)?);
         }
         let Some(bytes) = &block.1 else { return Ok(0) };
-        let bit = cluster.checked_rem(per_block).unwrap_or(0) << order;
+        let bit = cluster.remainder(per_block) << order;
         let at = usize_of(bit / 8);
-        if order < 3 {
-            let byte = u64::from(bytes.get(at).copied().unwrap_or(0));
-            return Ok(byte >> (bit % 8) & (1_u64 << (1_u32 << order)).wrapping_sub(1));
-        }
-        let word = bytes.get(at..at.saturating_add(1 << order.saturating_sub(3))).unwrap_or_default();
-        Ok(word.iter().fold(0, |count, byte| count << 8 | u64::from(*byte)))
+        let word = bytes.within(at..at.plus(1 << left(order, 3)));
+        let count = word.iter().fold(0, |count, byte| count << 8 | u64::from(*byte));
+        let mask = if order < 3 { (1_u64 << (1_u32 << order)).wrapping_sub(1) } else { u64::MAX };
+        Ok(count >> (bit % 8) & mask)
     }
 
     /// `None` if the block does not exist.
     fn refcount_block(&self, number: u64) -> Result<Option<Vec<u8>>> {
         let geometry = &self.top.geometry;
-        let row = range_at(geometry.refcounts.start.saturating_add(number.saturating_mul(8)), 8);
+        let row = range_at(geometry.refcounts.start.plus(number.times(8)), 8);
         if row.end > geometry.refcounts.end.min(geometry.image_len) {
             return Ok(None);
         }
