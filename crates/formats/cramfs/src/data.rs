@@ -11,7 +11,7 @@ use crate::volume::CramfsVolume;
 use packfs_codec::Algorithm;
 use packfs_codec::{BlockRef, DecodedLen};
 use packfs_core::{FileType, Result, blocks_of, len_of, parts_of, range_at, u32_of, usize_of};
-use packfs_format::{Extent, ExtentFrom, Extents, InodeId};
+use packfs_format::{Extent, ExtentFrom, Extents, InodeId, units::*};
 use std::ops::{ControlFlow, Range};
 
 const POINTERS_PART: u64 = 4096;
@@ -74,7 +74,7 @@ impl CramfsVolume {
     ) -> Result<ControlFlow<()>> {
         let geometry = &self.geometry;
         // The previous pointer contains the start of a block.
-        let first = blocks.start.saturating_sub(1);
+        let first = left(blocks.start, 1);
         let mut start = inode.pointers(geometry).end;
         for part in parts_of(first..blocks.end.min(inode.block_count(geometry)), POINTERS_PART) {
             let mut pointers = vec![[0; POINTER_LEN as usize]; usize_of(len_of(&part))];
@@ -83,8 +83,8 @@ impl CramfsVolume {
                 let pointer = geometry.order.word(pointer);
                 let place = Place { what: "block pointer", at: inode.pointer_at(index) };
                 if index >= blocks.start {
-                    let passed = index.saturating_mul(geometry.block_len.into());
-                    let left = u64::from(inode.raw.size).saturating_sub(passed);
+                    let passed = index.times(geometry.block_len.into());
+                    let left = u64::from(inode.raw.size).minus(passed);
                     let decoded_len = u32_of(left).min(geometry.block_len);
                     let block = self.block(Wanted { index, decoded_len, place, start }, pointer)?;
                     if visit(block).is_break() {
@@ -108,10 +108,10 @@ impl CramfsVolume {
         }
         let start = direct_start(pointer);
         if pointer & CRAMFS_BLK_FLAG_UNCOMPRESSED != 0 {
-            return Ok(start.saturating_add(self.geometry.block_len.into()));
+            return Ok(start.plus(self.geometry.block_len.into()));
         }
         let len = self.direct_len(start, place)?;
-        Ok(start.saturating_add(DIRECT_HEADER_LEN).saturating_add(len.into()))
+        Ok(start.plus(DIRECT_HEADER_LEN).plus(len.into()))
     }
 
     /// Reads the length before a compressed block with a direct pointer.
@@ -136,7 +136,7 @@ impl CramfsVolume {
             if is_plain {
                 (start, u64::from(decoded_len))
             } else {
-                (start.saturating_add(DIRECT_HEADER_LEN), u64::from(self.direct_len(start, place)?))
+                (start.plus(DIRECT_HEADER_LEN), u64::from(self.direct_len(start, place)?))
             }
         } else {
             let end = u64::from(if extended { pointer & POINTER_MASK } else { pointer });
@@ -182,13 +182,13 @@ fn direct_start(pointer: u32) -> u64 {
 }
 
 fn push(extents: &mut Extents<'_>, block: &Block, block_len: u64) -> ControlFlow<()> {
-    let offset = block.index.saturating_mul(block_len);
+    let offset = block.index.times(block_len);
     let len = u64::from(block.decoded_len);
     match block.stored_as {
         StoredAs::Hole => extents.hole(range_at(offset, len)),
         StoredAs::Plain => {
             extents.stored(range_at(offset, u64::from(block.len).min(len)), block.at)?;
-            extents.fill_to(offset.saturating_add(len))
+            extents.fill_to(offset.plus(len))
         }
         StoredAs::Compressed(algorithm) => {
             let block = BlockRef {

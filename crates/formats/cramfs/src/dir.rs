@@ -9,7 +9,7 @@ use crate::disk::*;
 use crate::inode::{RawInode, not_a};
 use crate::volume::CramfsVolume;
 use packfs_core::{FileType, Name, Result};
-use packfs_format::{DirCursor, DirEntry, Directories, InodeId};
+use packfs_format::{DirCursor, DirEntry, Directories, InodeId, units::*};
 use std::cmp::Ordering;
 use std::ops::ControlFlow;
 
@@ -46,25 +46,25 @@ impl Listing<'_> {
     }
 
     fn place(&self) -> Place {
-        Place { what: "directory entry", at: self.start.saturating_add(self.at.into()) }
+        Place { what: "directory entry", at: self.start.plus(self.at.into()) }
     }
 
     /// Returns the next bytes of the listing.
     fn take(&mut self, wanted: u32) -> Result<&[u8]> {
-        let left = self.len.saturating_sub(self.at);
+        let left = self.len.minus(self.at);
         if wanted > left {
             return Err(Corruption::ListingEnd { place: self.place(), left, wanted }.into());
         }
-        if self.part.len().saturating_sub(self.taken) < wanted as usize {
+        if self.part.len().minus(self.taken) < wanted as usize {
             self.part.resize(left.min(PART_LEN) as usize, 0);
             self.taken = 0;
             let at = self.place().at;
             self.volume.image.read_exact_at(at, &mut self.part)?;
         }
-        self.at = self.at.saturating_add(wanted);
+        self.at = self.at.plus(wanted);
         let start = self.taken;
-        self.taken = start.saturating_add(wanted as usize);
-        Ok(self.part.get(start..self.taken).unwrap_or_default())
+        self.taken = start.plus(wanted as usize);
+        Ok(self.part.within(start..self.taken))
     }
 }
 

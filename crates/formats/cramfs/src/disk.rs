@@ -4,7 +4,7 @@
 //! Source: `include/uapi/linux/cramfs_fs.h` and `Documentation/filesystems/cramfs.rst` of Linux.
 
 use packfs_core::usize_of;
-use packfs_format::Magic;
+use packfs_format::{Magic, units::*};
 
 pub(crate) const CRAMFS_MAGIC: u32 = 0x28cd_3d45;
 /// Signature of every image without [`CRAMFS_FLAG_WRONG_SIGNATURE`].
@@ -125,7 +125,7 @@ impl ByteOrder {
         match self {
             ByteOrder::Little => (low_bits(word, first_width), word.unbounded_shr(first_width)),
             ByteOrder::Big => {
-                let second_width = u32::BITS.saturating_sub(first_width);
+                let second_width = u32::BITS.minus(first_width);
                 (word.unbounded_shr(second_width), low_bits(word, second_width))
             }
         }
@@ -135,7 +135,7 @@ impl ByteOrder {
     fn join(self, first: u32, first_width: u32, second: u32) -> u32 {
         match self {
             ByteOrder::Little => first | second.unbounded_shl(first_width),
-            ByteOrder::Big => first.unbounded_shl(u32::BITS.saturating_sub(first_width)) | second,
+            ByteOrder::Big => first.unbounded_shl(u32::BITS.minus(first_width)) | second,
         }
     }
 }

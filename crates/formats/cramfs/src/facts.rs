@@ -4,7 +4,7 @@ use crate::disk::*;
 use crate::open::Pointers;
 use crate::volume::CramfsVolume;
 use packfs_core::{Result, escaped};
-use packfs_format::{FactValue, Facts};
+use packfs_format::{FactValue, Facts, units::*};
 
 /// Names of the superblock's flags, without the bits that OpenRG uses as numbers.
 const FLAG_WORDS: [(u32, &str); 6] = [
@@ -48,8 +48,7 @@ impl CramfsVolume {
 
     /// The image's name without padding.
     fn name(&self) -> &[u8] {
-        let name = &self.geometry.super_block.name;
-        name.split(|&byte| byte == 0).next().unwrap_or_default()
+        until_nul(&self.geometry.super_block.name)
     }
 
     /// Returns the oldest mainline kernel that mounts the image, and the reason. Kernels only read

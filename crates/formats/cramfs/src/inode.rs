@@ -7,7 +7,7 @@ use crate::disk::*;
 use crate::open::Geometry;
 use crate::volume::CramfsVolume;
 use packfs_core::{DeviceNumber, Error, FileType, Meta, Owner, Result, Timestamp, range_at};
-use packfs_format::{Inode, InodeId, InodeKind, Volume};
+use packfs_format::{Inode, InodeId, InodeKind, Volume, units::*};
 use std::ops::Range;
 
 #[derive(Clone, Copy, Debug)]
@@ -53,7 +53,7 @@ impl RawInode {
     }
 
     pub(crate) fn pointers_len(&self, geometry: &Geometry) -> u64 {
-        self.block_count(geometry).saturating_mul(POINTER_LEN.into())
+        self.block_count(geometry).times(POINTER_LEN.into())
     }
 
     pub(crate) fn pointers(&self, geometry: &Geometry) -> Range<u64> {
@@ -61,7 +61,7 @@ impl RawInode {
     }
 
     pub(crate) fn pointer_at(&self, block: u64) -> u64 {
-        u64::from(self.raw.offset).saturating_add(block.saturating_mul(POINTER_LEN.into()))
+        u64::from(self.raw.offset).plus(block.times(POINTER_LEN.into()))
     }
 
     /// Returns the blocks that Linux's `get_cramfs_inode` counts: the length of everything with
@@ -107,7 +107,7 @@ impl CramfsVolume {
     pub(crate) fn raw_inode(&self, id: InodeId) -> Result<RawInode> {
         let geometry = &self.geometry;
         let min = geometry.start();
-        let end = geometry.end.saturating_sub(INODE_LEN.into());
+        let end = left(geometry.end, INODE_LEN.into());
         if id != self.root() && !(min..=end).contains(&id.0) {
             let place = Place { what: "inode", at: id.0 };
             return Err(Corruption::InodePlace { place, min, end }.into());

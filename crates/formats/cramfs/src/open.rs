@@ -8,6 +8,7 @@ use crate::corruption::Corruption;
 use crate::disk::*;
 use packfs_codec::Algorithm;
 use packfs_core::{Error, FileType, Image, Result, usize_of};
+use packfs_format::units::*;
 
 /// Storage of blocks whose pointers do not record it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,7 +49,7 @@ impl Geometry {
 
     /// First possible offset of entries, pointers, and data.
     pub(crate) fn start(&self) -> u64 {
-        self.super_block_at.saturating_add(SUPER_LEN)
+        self.super_block_at.plus(SUPER_LEN)
     }
 
     pub(crate) fn read(image: &dyn Image) -> Result<Geometry> {
@@ -98,7 +99,7 @@ impl Geometry {
 pub(crate) fn find_super_block(image: &dyn Image) -> Result<Option<(u64, ByteOrder)>> {
     for at in SUPER_STARTS {
         let mut magic = [0; 4];
-        if image.len() < at.saturating_add(SUPER_LEN) || image.read_at(at, &mut magic)? < magic.len() {
+        if image.len() < at.plus(SUPER_LEN) || image.read_at(at, &mut magic)? < magic.len() {
             break;
         }
         if let Some(order) = ByteOrder::of_magic(magic) {

@@ -8,7 +8,7 @@ use crate::inode::RawInode;
 use crate::volume::CramfsVolume;
 use crate::walk::{Contents, has_blocks};
 use packfs_core::{FileType, Result, range_at};
-use packfs_format::{Space, SpaceOwner, space_owners};
+use packfs_format::{Space, SpaceOwner, space_owners, units::*};
 use std::ops::{ControlFlow, Range};
 
 /// Alignment of an image's length.
@@ -73,7 +73,7 @@ impl CramfsVolume {
                     (true, StoredAs::Compressed(_)) => DIRECT_HEADER_LEN,
                     _ => 0,
                 };
-                let range = block.at.saturating_sub(header_len)..block.stored().end;
+                let range = block.at.minus(header_len)..block.stored().end;
                 claims.add(range.clone(), "file data");
                 last = range;
             }

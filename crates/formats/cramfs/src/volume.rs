@@ -5,7 +5,7 @@ use crate::disk::ROOT_AT;
 use crate::open::Geometry;
 use packfs_codec::Decoders;
 use packfs_core::{Error, Image, Result};
-use packfs_format::{Extent, Facts, Health, Inode, InodeId, SortedDirs, Volume};
+use packfs_format::{Extent, Facts, Health, Inode, InodeId, SortedDirs, Volume, units::*};
 use std::ops::{ControlFlow, Range};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -39,7 +39,7 @@ impl Volume for CramfsVolume {
     }
 
     fn root(&self) -> InodeId {
-        InodeId(self.geometry.super_block_at.saturating_add(ROOT_AT))
+        InodeId(self.geometry.super_block_at.plus(ROOT_AT))
     }
 
     fn inode(&self, id: InodeId) -> Result<Inode> {

@@ -9,7 +9,7 @@ use super::targets::{Targets, pointers};
 use crate::disk::*;
 use crate::options::Options;
 use packfs_core::{DeviceNumber, NodeId, NodeKind, Result, Tree};
-use packfs_format::{BlockForm, Blocks, FilePlace, Placed, Plan, Section};
+use packfs_format::{BlockForm, Blocks, FilePlace, Placed, Plan, Section, units::*};
 use std::collections::{HashMap, HashSet};
 
 /// Start of file data, after listings and targets.
@@ -38,7 +38,7 @@ pub(super) fn sections(
     let mut sections = Vec::new();
     let pages = u32::try_from(in_place.page_count()).map_err(|_| too_large())?;
     let mut counts = Counts {
-        blocks: targets.block_count.saturating_add(pages),
+        blocks: targets.block_count.plus(pages),
         has_stored: targets.has_stored || pages > 0,
         has_holes: false,
     };
@@ -73,7 +73,7 @@ struct Counts {
 
 impl Counts {
     fn add(&mut self, placed: &Placed<Blocks>, place: &FilePlace<Blocks>) {
-        self.blocks = self.blocks.saturating_add(place.count);
+        self.blocks = self.blocks.plus(place.count);
         for block in placed.blocks_of(place) {
             self.has_holes |= block.stored_len == 0;
             self.has_stored |= block.stored_len > 0 && !block.compressed;

@@ -90,7 +90,7 @@ const GROWTH_MAX: usize = 512;
 /// Appends a compressed page; false if it is better, and permitted, to store it uncompressed.
 fn encode(encoder: &mut dyn Encoder, page: &[u8], may_store: bool, out: &mut Vec<u8>) -> Result<bool> {
     let start = out.len();
-    let room = if may_store { page.len().saturating_sub(1) } else { page.len() + GROWTH_MAX };
+    let room = if may_store { page.len() - 1 } else { page.len() + GROWTH_MAX };
     out.resize(start + room, 0);
     let len = encoder.compress(page, &mut out[start..]).map_err(Error::failed)?;
     out.truncate(start + len.unwrap_or(0));
