@@ -3,7 +3,7 @@
 use crate::volume::CloopVolume;
 use packfs_codec::Algorithm;
 use packfs_core::Result;
-use packfs_format::{FactValue, Facts};
+use packfs_format::{FactValue, Facts, units::*};
 use std::collections::BTreeMap;
 
 /// Number and stored bytes of the blocks of one codec.
@@ -22,8 +22,8 @@ impl CloopVolume {
             // The check reports faults of rows.
             if let Ok(row) = row {
                 let blocks = found.entry(row.algorithm).or_default();
-                blocks.count = blocks.count.saturating_add(1);
-                blocks.bytes = blocks.bytes.saturating_add(row.len.into());
+                blocks.count = blocks.count.plus(1);
+                blocks.bytes = blocks.bytes.plus(row.len.into());
             }
             Ok(true)
         })?;

@@ -9,7 +9,7 @@ use crate::disk::*;
 use crate::open::{Geometry, Version};
 use packfs_codec::Algorithm;
 use packfs_core::{Image, Result, len_of, parts_of, range_at, usize_of};
-use packfs_format::structure;
+use packfs_format::{structure, units::*};
 use std::ops::Range;
 
 const ROWS_AT_ONCE: u64 = 1024;
@@ -49,7 +49,7 @@ impl Index {
             for blocks in parts_of(0..geometry.block_count, STRIDE) {
                 starts.push(at);
                 let sizes = read_rows(image, geometry.index.start, blocks, 4)?;
-                at = sizes.chunks_exact(4).map(number).fold(at, u64::saturating_add);
+                at = sizes.chunks_exact(4).map(number).fold(at, end_of);
             }
             let limit = geometry.data.end;
             if at > limit {
@@ -73,7 +73,7 @@ impl Index {
         let Range { start, end } = blocks;
         // Sizes add up from a stored sum.
         let before = if geometry.version == Version::V3_0 { start % STRIDE } else { 0 };
-        let from = start.saturating_sub(before);
+        let from = start.minus(before);
         for part in parts_of(from..end.min(geometry.block_count), ROWS_AT_ONCE) {
             for row in self.rows(image, geometry, part)? {
                 if row.block < start {
@@ -93,7 +93,7 @@ impl Index {
         let first = blocks.start;
         // If rows are offsets, the next one is the end of a block.
         let further = u64::from(!matches!(geometry.version, Version::Accelerated | Version::V3_0));
-        let end = blocks.end.saturating_add(further);
+        let end = blocks.end.plus(further);
         let raw = read_rows(image, geometry.index.start, first..end, row_len)?;
         let raw: Vec<&[u8]> = raw.chunks_exact(usize_of(row_len)).collect();
         let pairs = (first..).zip(raw.iter().copied().zip(raw.iter().copied().skip(1)));
@@ -103,13 +103,13 @@ impl Index {
                 let infos = raw.iter().filter_map(|row| structure::<BlockInfo>(row, 0));
                 for (block, info) in (first..).zip(infos) {
                     let (start, len) = (info.offset.get(), u64::from(info.size.get()));
-                    rows.push(Row { block, start, end: start.saturating_add(len), how: How::Zlib });
+                    rows.push(Row { block, start, end: end_of(start, len), how: How::Zlib });
                 }
             }
             Version::V3_0 => {
                 let mut start = self.starts.get(usize_of(first / STRIDE)).copied().unwrap_or(u64::MAX);
                 for (block, row) in (first..).zip(&raw) {
-                    let end = start.saturating_add(number(row));
+                    let end = end_of(start, number(row));
                     rows.push(Row { block, start, end, how: How::Zlib });
                     start = end;
                 }
@@ -196,8 +196,8 @@ impl Row {
 }
 
 fn read_rows(image: &dyn Image, table: u64, rows: Range<u64>, row_len: u64) -> Result<Vec<u8>> {
-    let mut raw = vec![0; usize_of(len_of(&rows).saturating_mul(row_len))];
-    image.read_exact_at(table.saturating_add(rows.start.saturating_mul(row_len)), &mut raw)?;
+    let mut raw = vec![0; usize_of(len_of(&rows).times(row_len))];
+    image.read_exact_at(table.plus(rows.start.times(row_len)), &mut raw)?;
     Ok(raw)
 }
 

@@ -7,7 +7,7 @@
 use crate::corruption::Corruption;
 use crate::disk::*;
 use packfs_core::{Error, Image, Result, range_at};
-use packfs_format::read_structure;
+use packfs_format::{read_structure, units::*};
 use std::mem::size_of;
 use std::ops::Range;
 
@@ -58,7 +58,7 @@ impl Version {
     fn row_count(self, blocks: u64) -> u64 {
         match self {
             Version::Accelerated | Version::V3_0 => blocks,
-            _ => blocks.saturating_add(1),
+            _ => blocks.plus(1),
         }
     }
 }
@@ -132,22 +132,22 @@ impl Geometry {
             flags: 0..0,
             block_len,
             block_count: blocks,
-            disk_len: blocks.saturating_mul(block_len.into()),
+            disk_len: blocks.times(block_len.into()),
         })
     }
 
     /// Limit of a stored block. Codecs expand noise: lzo most, by a sixteenth and some bytes.
     pub(crate) fn stored_max(&self) -> u64 {
         let len = u64::from(self.block_len);
-        len.saturating_add(len / 16).saturating_add(128)
+        len.plus(len / 16).plus(128)
     }
 
     pub(crate) fn block_start(&self, block: u64) -> u64 {
-        block.saturating_mul(self.block_len.into())
+        block.times(self.block_len.into())
     }
 
     pub(crate) fn block_holds(&self, block: u64) -> u64 {
-        self.disk_len.saturating_sub(self.block_start(block)).min(self.block_len.into())
+        self.disk_len.minus(self.block_start(block)).min(self.block_len.into())
     }
 }
 
@@ -237,7 +237,7 @@ fn read_footer(image: &dyn Image) -> Result<Option<Head>> {
 fn footer_last(len: u64, head: &Head) -> Result<Geometry> {
     let block_len = block_len(head.block_size.get())?;
     let blocks = u64::from(head.num_blocks.get());
-    let at = len.saturating_sub(HEAD_LEN);
+    let at = len.minus(HEAD_LEN);
     let version = Version::V4Footer;
     let index = index_before(at, version, blocks, 0)?;
     Ok(Geometry {
@@ -250,7 +250,7 @@ fn footer_last(len: u64, head: &Head) -> Result<Geometry> {
         index,
         block_len,
         block_count: blocks,
-        disk_len: blocks.saturating_mul(block_len.into()),
+        disk_len: blocks.times(block_len.into()),
     })
 }
 
@@ -277,7 +277,7 @@ fn sizes_last(image: &dyn Image, block_len: u32) -> Result<Geometry> {
         index,
         block_len,
         block_count: blocks,
-        disk_len: blocks.saturating_mul(block_len.into()),
+        disk_len: blocks.times(block_len.into()),
     })
 }
 
@@ -294,7 +294,7 @@ fn alpha(image: &dyn Image, tail: &AlphaTail) -> Result<Geometry> {
         return Err(Error::unsupported("cloop image", what));
     }
     let len = image.len();
-    let tail_at = len.saturating_sub(size_of::<AlphaTail>() as u64);
+    let tail_at = len.minus(size_of::<AlphaTail>() as u64);
     let (found, limit) = (tail.table_offset.get(), tail_at);
     let index_start = found.checked_add(size_of::<AlphaTable>() as u64).filter(|end| *end <= limit);
     let index_start = index_start.ok_or(Corruption::TableStart { found, limit })?;
@@ -303,12 +303,12 @@ fn alpha(image: &dyn Image, tail: &AlphaTail) -> Result<Geometry> {
     let blocks = u64::from(table.num_blocks.get());
     let version = Version::Alpha3;
     let index = index_at(index_start, version, blocks, limit)?;
-    let flags = range_at(index.end, blocks.saturating_mul(4));
+    let flags = range_at(index.end, blocks.times(4));
     if flags.end > limit {
         return Err(Corruption::IndexEnd { at: index.end, rows: blocks, row_len: 4, limit }.into());
     }
     let disk_len = table.original_size.get();
-    let unfilled = blocks.saturating_mul(block_len.into()).checked_sub(disk_len);
+    let unfilled = blocks.times(block_len.into()).checked_sub(disk_len);
     if unfilled.is_none_or(|len| len >= block_len.into()) {
         return Err(Corruption::DiskLength { found: disk_len, blocks, block_len }.into());
     }

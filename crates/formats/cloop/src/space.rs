@@ -3,7 +3,7 @@
 use crate::open::Version;
 use crate::volume::CloopVolume;
 use packfs_core::Result;
-use packfs_format::{SpaceOwner, space_owners};
+use packfs_format::{SpaceOwner, space_owners, units::*};
 use std::ops::Range;
 
 impl CloopVolume {
@@ -40,7 +40,7 @@ impl CloopVolume {
             // Only in versions with blocks in any order, the last one need not be at the end.
             let first = match geometry.version {
                 Version::Accelerated => 0,
-                _ => geometry.block_count.saturating_sub(1),
+                _ => left(geometry.block_count, 1),
             };
             self.index.each(&*self.image, geometry, first..geometry.block_count, &mut |_, row| {
                 len = len.max(row?.range().end);
