@@ -6,7 +6,7 @@ use crate::corruption::Place;
 use crate::disk::*;
 use crate::volume::Iso9660Volume;
 use packfs_core::{Result, usize_of};
-use packfs_format::structure;
+use packfs_format::{structure, units::*};
 
 /// Limit of catalog entries: those of one sector.
 const ENTRIES_MAX: usize = (SECTOR_LEN / 32) as usize;
@@ -60,7 +60,7 @@ impl Iso9660Volume {
         let Some((_, block)) = self.geometry.catalog else { return Ok(catalog) };
         let at = u64::from(block) * SECTOR_LEN;
         let mut bytes = [0; usize_of(SECTOR_LEN)];
-        let len = usize_of(SECTOR_LEN.min(self.geometry.image_len.saturating_sub(at)));
+        let len = usize_of(SECTOR_LEN.min(left(self.geometry.image_len, at)));
         if let Some(bytes) = bytes.get_mut(..len) {
             self.sectors.read(Place::at("boot catalog", at), bytes)?;
         }

@@ -12,7 +12,7 @@ use crate::sections::Section;
 use crate::volume::Iso9660Volume;
 use crate::zisofs::Compressed;
 use packfs_core::{Error, Result};
-use packfs_format::{Extent, Extents, InodeId};
+use packfs_format::{Extent, Extents, InodeId, units::*};
 use std::ops::{ControlFlow, Range};
 
 /// Limit of the records of one file: 64 TiB of them.
@@ -30,7 +30,7 @@ impl Iso9660Volume {
             }
             let next = Section { at: record.data_at(block_len), len: record.data_len() };
             match sections.last_mut() {
-                Some(last) if last.range().end == next.at => last.len = last.len.saturating_add(next.len),
+                Some(last) if last.range().end == next.at => last.len = last.len.plus(next.len),
                 _ => sections.push(next),
             }
             Ok(())
@@ -84,7 +84,7 @@ impl Iso9660Volume {
             None => {
                 let mut offset = 0_u64;
                 for section in sections {
-                    let end = offset.saturating_add(section.len);
+                    let end = offset.plus(section.len);
                     if extents.stored(offset..end, section.at).is_break() {
                         break;
                     }

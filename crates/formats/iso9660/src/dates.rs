@@ -2,6 +2,7 @@
 
 use crate::disk::RecordTime;
 use packfs_core::{Civil, Timestamp};
+use packfs_format::units::*;
 
 /// Maximum offset from GMT in quarters of an hour (ECMA-119 8.4.26.1 permits -48 to +52). Linux
 /// treats values out of range as GMT; genisoimage writes such for years after 2038.
@@ -15,7 +16,7 @@ pub(crate) fn is_offset(offset: i8) -> bool {
 
 fn in_greenwich(civil: Civil, offset: i8) -> i64 {
     let offset = if (-OFFSET_MAX..=OFFSET_MAX).contains(&offset) { i64::from(offset) } else { 0 };
-    civil.seconds().saturating_sub(offset.saturating_mul(OFFSET_UNIT))
+    civil.seconds().minus(offset.times(OFFSET_UNIT))
 }
 
 /// Converts the time of a directory record, or of the short form in an entry of Rock Ridge. All
@@ -25,7 +26,7 @@ pub(crate) fn of_record(time: RecordTime) -> Timestamp {
     if (year, month, day) == (0, 0, 0) {
         return Timestamp::default();
     }
-    let civil = Civil { year: i64::from(year).saturating_add(1900), month, day, hour, minute, second };
+    let civil = Civil { year: i64::from(year).plus(1900), month, day, hour, minute, second };
     Timestamp::from_seconds(in_greenwich(civil, offset))
 }
 
@@ -37,7 +38,7 @@ pub(crate) fn of_digits(time: &[u8; 17]) -> Option<Timestamp> {
     let number = |range: std::ops::Range<usize>| {
         digits.get(range)?.iter().try_fold(0_i64, |number, digit| {
             let digit = char::from(*digit).to_digit(10)?;
-            Some(number.saturating_mul(10).saturating_add(digit.into()))
+            Some(number.times(10).plus(digit.into()))
         })
     };
     let two = |range| u8::try_from(number(range)?).ok();

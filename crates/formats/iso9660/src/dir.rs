@@ -13,7 +13,7 @@ use crate::record::Record;
 use crate::rock_ridge::RockRidge;
 use crate::volume::Iso9660Volume;
 use packfs_core::{FileType, Name, Result, range_at};
-use packfs_format::{DirCursor, DirEntry, Directories, InodeId};
+use packfs_format::{DirCursor, DirEntry, Directories, InodeId, units::*};
 use std::ops::ControlFlow;
 
 pub(crate) struct Listing<'a> {
@@ -51,7 +51,7 @@ impl<'a> Listing<'a> {
                     return Ok(Some(record));
                 }
                 // The rest of the sector is empty.
-                None => self.at = self.at.saturating_add(1).next_multiple_of(SECTOR_LEN),
+                None => self.at = self.at.plus(1).next_multiple_of(SECTOR_LEN),
             }
         }
         Ok(None)
@@ -90,7 +90,7 @@ impl<'a> Listing<'a> {
 
     /// Position after the last entry.
     fn cursor(&self) -> DirCursor {
-        DirCursor(self.at.saturating_sub(self.start))
+        DirCursor(self.at.minus(self.start))
     }
 }
 
@@ -144,7 +144,7 @@ impl Directories for Iso9660Volume {
         visit: &mut dyn FnMut(DirEntry, DirCursor) -> ControlFlow<()>,
     ) -> Result<()> {
         let (_, mut listing) = self.listing(id)?;
-        listing.at = listing.start.saturating_add(from.0);
+        listing.at = end_of(listing.start, from.0);
         while let Some(Entry { name, id, file_type, .. }) = listing.next_entry()? {
             if visit(DirEntry { name, id, file_type }, listing.cursor()).is_break() {
                 break;

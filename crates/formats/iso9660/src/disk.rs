@@ -5,7 +5,7 @@
 //! path tables; the El Torito specification 1.0 for boot records; `zisofs_format.txt` and
 //! `zisofs2_format.txt` of libisofs.
 
-use packfs_format::{disk, structure};
+use packfs_format::{disk, structure, units::*};
 use zerocopy::big_endian;
 use zerocopy::little_endian::{U16, U32, U64};
 
@@ -243,13 +243,13 @@ impl Both32 {
 }
 
 pub(crate) fn block_at(block: u64, block_len: impl Into<u64>) -> u64 {
-    block.saturating_mul(block_len.into())
+    block.times(block_len.into())
 }
 
 impl RecordHead {
     /// Offset of the data, which follow the extended attributes.
     pub(crate) fn data_at(&self, block_len: impl Into<u64>) -> u64 {
-        block_at(u64::from(self.extent.get()).saturating_add(self.attributes_len.into()), block_len)
+        block_at(u64::from(self.extent.get()).plus(self.attributes_len.into()), block_len)
     }
 }
 

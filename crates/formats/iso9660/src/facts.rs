@@ -5,7 +5,7 @@ use crate::dates;
 use crate::open::View;
 use crate::volume::Iso9660Volume;
 use packfs_core::Result;
-use packfs_format::{FactValue, Facts};
+use packfs_format::{FactValue, Facts, units::*};
 
 impl Iso9660Volume {
     /// See [`packfs_format::Volume::facts`].
@@ -53,7 +53,6 @@ impl Iso9660Volume {
 
 /// Text of a descriptor without padding.
 fn words(bytes: &[u8]) -> String {
-    let end = bytes.iter().position(|&byte| byte == 0).unwrap_or(bytes.len());
-    let text = String::from_utf8_lossy(bytes.get(..end).unwrap_or_default());
+    let text = String::from_utf8_lossy(until_nul(bytes));
     packfs_core::printable(text.trim_end()).into_owned()
 }

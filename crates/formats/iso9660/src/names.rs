@@ -1,5 +1,7 @@
 //! Names without Rock Ridge: conversion of ISO 9660 and Joliet names to those that Linux shows.
 
+use packfs_format::units::*;
+
 /// Returns a plain name as Linux shows it by default (`isofs_name_translate` in `fs/isofs/dir.c`):
 /// lower case, without version 1, and without the dot before it.
 pub(crate) fn plain(stored: &[u8]) -> Vec<u8> {
@@ -9,7 +11,7 @@ pub(crate) fn plain(stored: &[u8]) -> Vec<u8> {
         b';' | b'/' => b'.',
         _ => byte.to_ascii_lowercase(),
     };
-    name.get(..end).unwrap_or_default().iter().map(shown).collect()
+    name.within(..end).iter().map(shown).collect()
 }
 
 /// Returns a Joliet name as Linux shows it (`get_joliet_filename` in `fs/isofs/joliet.c`): without
@@ -24,7 +26,7 @@ pub(crate) fn joliet(stored: &[u8]) -> Vec<u8> {
     let name = name.strip_suffix(";1").unwrap_or(&name);
     let trimmed = name.trim_end_matches('.');
     // A name of dots only keeps one, and is refused like any other such name.
-    (if trimmed.is_empty() { name.get(..1).unwrap_or_default() } else { trimmed }).as_bytes().to_vec()
+    (if trimmed.is_empty() { name.get(..1).unwrap_or("") } else { trimmed }).as_bytes().to_vec()
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use crate::corruption::{Corruption, Place};
 use crate::disk::*;
 use crate::sectors::Sectors;
 use packfs_core::{Result, usize_of};
-use packfs_format::split_structure;
+use packfs_format::{split_structure, units::*};
 use std::mem::size_of;
 
 pub(crate) const RECORD: &str = "directory record";
@@ -23,10 +23,10 @@ impl Record {
     /// its length is zero.
     pub(crate) fn read(sectors: &Sectors, at: u64, end: u64) -> Result<Option<Record>> {
         let place = Place::at(RECORD, at);
-        let sector_left = SECTOR_LEN.saturating_sub(at % SECTOR_LEN);
-        let max = end.saturating_sub(at).min(sector_left).min(u64::from(u8::MAX));
+        let sector_left = SECTOR_LEN.minus(at % SECTOR_LEN);
+        let max = left(end, at).min(sector_left).min(u64::from(u8::MAX));
         let mut bytes = [0; u8::MAX as usize];
-        let there = max.min(sectors.len().saturating_sub(at));
+        let there = max.min(left(sectors.len(), at));
         let Some(bytes) = bytes.get_mut(..usize_of(there.max(1))) else { return Ok(None) };
         sectors.read(place, bytes)?;
         let found = bytes.first().copied().unwrap_or(0);
@@ -44,7 +44,7 @@ impl Record {
     }
 
     pub(crate) fn end(&self) -> u64 {
-        self.at.saturating_add(self.head.len.into())
+        self.at.plus(self.head.len.into())
     }
 
     pub(crate) fn place(&self) -> Place {
@@ -52,12 +52,12 @@ impl Record {
     }
 
     pub(crate) fn name(&self) -> &[u8] {
-        self.rest.get(..usize::from(self.head.name_len)).unwrap_or_default()
+        self.rest.within(..usize::from(self.head.name_len))
     }
 
     /// Returns the bytes after the name and its padding to an even length.
     pub(crate) fn system_use(&self) -> &[u8] {
-        self.rest.get(self.padded_name_len()..).unwrap_or_default()
+        self.rest.get(self.padded_name_len()..).unwrap_or(&[])
     }
 
     /// The padded length is odd, like that of the header.
@@ -67,7 +67,7 @@ impl Record {
 
     /// Offset in the image of [`Record::system_use`].
     pub(crate) fn system_use_at(&self) -> u64 {
-        self.at.saturating_add(HEAD_LEN as u64).saturating_add(self.padded_name_len() as u64)
+        self.at.plus(HEAD_LEN as u64).plus(self.padded_name_len() as u64)
     }
 
     pub(crate) fn has(&self, flag: u8) -> bool {

@@ -12,7 +12,7 @@ use crate::sectors::Sectors;
 use crate::susp::{self, Entry};
 use crate::zisofs::Marked;
 use packfs_core::{DeviceNumber, Result, Timestamp};
-use packfs_format::structure;
+use packfs_format::{structure, units::*};
 
 /// Longest target of a symbolic link; areas contain little more.
 const TARGET_LEN_MAX: usize = 65_535;
@@ -134,7 +134,7 @@ impl RockRidge {
         if !name.is_empty() && !self.name_continues {
             return Ok(());
         }
-        if name.len().saturating_add(part.len()) > NAME_LEN_MAX {
+        if name.len().plus(part.len()) > NAME_LEN_MAX {
             return Err(Corruption::EntryName { place, fault: "name longer than 255 bytes" });
         }
         name.extend_from_slice(part);
@@ -167,7 +167,7 @@ impl Target {
         let ends = Corruption::Target { place, fault: "a component of the link target ends after its entry" };
         while let [flags, len, ..] = *components {
             let text = components.get(2..2 + usize::from(len)).ok_or(ends)?;
-            components = components.get(2 + usize::from(len)..).unwrap_or_default();
+            components = components.within(2 + usize::from(len)..);
             if self.joins == Some(false) {
                 self.bytes.push(b'/');
             }

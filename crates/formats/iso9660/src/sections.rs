@@ -3,6 +3,7 @@
 use crate::corruption::{Corruption, Place};
 use crate::sectors::Sectors;
 use packfs_core::{Error, Result, len_of, range_at, usize_of};
+use packfs_format::units::*;
 use std::ops::Range;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,7 +24,7 @@ pub(crate) fn at_position(sections: &[Section], mut position: u64) -> Option<(u6
         match position.checked_sub(section.len) {
             Some(left) => position = left,
             None => {
-                let at = section.at.saturating_add(position);
+                let at = section.at.plus(position);
                 return Some((at, len_of(&(at..section.range().end))));
             }
         }
@@ -53,7 +54,7 @@ pub(crate) fn read_stored(
         };
         let (part, rest) = buf.split_at_mut(usize_of(contiguous).min(buf.len()));
         sectors.read(Place::at("zisofs header", at), part)?;
-        position = position.saturating_add(part.len() as u64);
+        position = position.plus(part.len() as u64);
         buf = rest;
     }
     Ok(())

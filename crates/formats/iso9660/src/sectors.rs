@@ -3,6 +3,7 @@
 
 use crate::corruption::{Corruption, Place};
 use packfs_core::{Image, Result, usize_of};
+use packfs_format::units::*;
 use std::sync::{Arc, Mutex, PoisonError};
 
 const CHUNK_LEN: u64 = 16 << 10;
@@ -44,8 +45,8 @@ impl Sectors {
         let (mut at, mut rest) = (place.at, buf);
         while !rest.is_empty() {
             let len = self.copy(at, rest)?;
-            at = at.saturating_add(len as u64);
-            rest = rest.get_mut(len..).unwrap_or_default();
+            at = at.plus(len as u64);
+            rest = rest.within_mut(len..);
         }
         Ok(())
     }
@@ -58,12 +59,12 @@ impl Sectors {
         let mut chunk = slot.lock().unwrap_or_else(PoisonError::into_inner);
         if chunk.number != number {
             chunk.number = u64::MAX;
-            let start = at.saturating_sub(at % CHUNK_LEN);
-            chunk.bytes.resize(usize_of(CHUNK_LEN.min(self.image.len().saturating_sub(start))), 0);
+            let start = at.minus(at % CHUNK_LEN);
+            chunk.bytes.resize(usize_of(CHUNK_LEN.min(left(self.image.len(), start))), 0);
             self.image.read_exact_at(start, &mut chunk.bytes)?;
             chunk.number = number;
         }
-        let from = chunk.bytes.get(within..).unwrap_or_default();
+        let from = chunk.bytes.within(within..);
         let len = from.len().min(buf.len());
         let (Some(to), Some(from)) = (buf.get_mut(..len), from.get(..len)) else { return Ok(0) };
         to.copy_from_slice(from);

@@ -8,6 +8,7 @@ use crate::disk::{block_at, both32};
 use crate::record::Record;
 use crate::sectors::Sectors;
 use packfs_core::{ErrorKind, Result};
+use packfs_format::units::*;
 
 /// Limit of continuation areas of one record. Linux follows 32; long attributes of libisofs need
 /// more.
@@ -44,8 +45,9 @@ pub(crate) fn each_entry(
     mut visit: impl FnMut(Entry<'_>) -> Result<(), Corruption>,
 ) -> Result<Walked> {
     let mut walked = Walked::default();
-    let first = record.system_use().get(skip..).unwrap_or_default();
-    let mut goes_on = match area(first, record.system_use_at().saturating_add(skip as u64), &mut visit) {
+    // As Linux: none are left if more are skipped than there are.
+    let first = record.system_use().get(skip..).unwrap_or(&[]);
+    let mut goes_on = match area(first, record.system_use_at().plus(skip as u64), &mut visit) {
         Ok(goes_on) => goes_on,
         Err(fault) => {
             walked.fault = Some(fault);
@@ -55,7 +57,7 @@ pub(crate) fn each_entry(
     let mut len_left = AREAS_LEN_MAX;
     let mut bytes = Vec::new();
     while let Some(Continuation { place, block, offset, len }) = goes_on {
-        let at = block_at(block.into(), block_len).saturating_add(offset.into());
+        let at = block_at(block.into(), block_len).plus(offset.into());
         if walked.areas.len() == AREAS_MAX {
             walked.fault = Some(Corruption::Areas { place: record.place(), max: AREAS_MAX });
             break;
@@ -64,7 +66,7 @@ pub(crate) fn each_entry(
             walked.fault = Some(Corruption::Area { place, found: len, max: AREA_LEN_MAX.min(len_left) });
             break;
         }
-        len_left = len_left.saturating_sub(len.into());
+        len_left = len_left.minus(len.into());
         bytes.resize(len as usize, 0);
         let place = Place::at("continuation area", at);
         match sectors.read(place, &mut bytes) {
@@ -103,8 +105,8 @@ fn area(
     let mut goes_on = None;
     let mut rest = bytes;
     while let [first, second, len, version, ..] = *rest {
-        let passed = bytes.len().saturating_sub(rest.len()) as u64;
-        let place = Place::at("system use entry", at.saturating_add(passed));
+        let passed = bytes.len().minus(rest.len()) as u64;
+        let place = Place::at("system use entry", at.plus(passed));
         let signature = [first, second];
         // Padding up to the end of an area.
         if signature == [0, 0] {
@@ -112,7 +114,7 @@ fn area(
         }
         let wrong = Corruption::Entry { place, signature, found: len, left: rest.len() };
         let fields = rest.get(4..usize::from(len)).ok_or(wrong)?;
-        rest = rest.get(usize::from(len)..).unwrap_or_default();
+        rest = rest.within(usize::from(len)..);
         match &signature {
             b"ST" => break,
             b"PD" => {}

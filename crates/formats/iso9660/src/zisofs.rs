@@ -11,7 +11,7 @@ use crate::sectors::Sectors;
 use packfs_codec::Algorithm;
 use packfs_codec::{BlockRef, DecodedLen};
 use packfs_core::{Error, Result, blocks_of, len_of, parts_of, usize_of};
-use packfs_format::{Extent, ExtentFrom, Extents, filled, structure};
+use packfs_format::{Extent, ExtentFrom, Extents, filled, structure, units::*};
 use std::mem::size_of;
 use std::ops::ControlFlow;
 use zerocopy::little_endian::{U32, U64};
@@ -162,16 +162,16 @@ impl<'a> Compressed<'a> {
         mut visit: impl FnMut(u64, std::ops::Range<u64>) -> Result<ControlFlow<()>>,
     ) -> Result<ControlFlow<()>> {
         let count = self.block_count();
-        let max = u64::from(self.block_len).saturating_mul(2).saturating_add(GROWTH_MAX);
+        let max = u64::from(self.block_len).times(2).plus(GROWTH_MAX);
         let min = self.table_end().unwrap_or(0);
         let pointer_len = self.marked.pointer_len();
         // The pointer after that of a block is the block's end.
-        let pointers = if first < count { first..count.saturating_add(1) } else { 0..0 };
+        let pointers = if first < count { first..count.plus(1) } else { 0..0 };
         let mut start: Option<u64> = None;
         let mut bytes = Vec::new();
         for part in parts_of(pointers, POINTERS_AT_ONCE) {
-            bytes.resize(usize_of(len_of(&part).saturating_mul(pointer_len)), 0);
-            let position = self.marked.header_len().saturating_add(part.start.saturating_mul(pointer_len));
+            bytes.resize(usize_of(len_of(&part).times(pointer_len)), 0);
+            let position = self.marked.header_len().plus(part.start.times(pointer_len));
             read_stored(self.sectors, self.sections, position, &mut bytes, self.place)?;
             for (number, pointer) in part.zip(bytes.chunks_exact(usize_of(pointer_len))) {
                 let wide = structure(pointer, 0).map(U64::get);
@@ -184,7 +184,7 @@ impl<'a> Compressed<'a> {
                     return Err(fault.into());
                 }
                 let Some(start) = start.replace(found) else { continue };
-                let (index, stored) = (number.saturating_sub(1), start..found);
+                let (index, stored) = (number.minus(1), start..found);
                 let found = len_of(&stored);
                 if found > max {
                     return Err(Corruption::ZisofsStored { place, index, found, max }.into());
@@ -202,11 +202,11 @@ impl<'a> Compressed<'a> {
         let block_len = u64::from(self.block_len);
         let range = extents.range();
         let _ = self.each_block(blocks_of(&range, block_len).start, |index, stored| {
-            let offset = index.saturating_mul(block_len);
+            let offset = index.times(block_len);
             if offset >= range.end {
                 return Ok(ControlFlow::Break(()));
             }
-            let len = block_len.min(self.marked.len.saturating_sub(offset));
+            let len = block_len.min(self.marked.len.minus(offset));
             let from = self.block_source(index, &stored, u32::try_from(len).unwrap_or(self.block_len))?;
             Ok(extents.push(Extent { offset, len, from }))
         })?;

@@ -6,7 +6,7 @@ use crate::open::Described;
 use crate::volume::Iso9660Volume;
 use packfs_core::{Result, usize_of};
 use packfs_format::check::Report;
-use packfs_format::split_structure;
+use packfs_format::{split_structure, units::*};
 use std::collections::HashSet;
 
 /// Limit of a table: 65,535 rows, the maximum that they can number, with the longest name.
@@ -72,7 +72,7 @@ fn check_rows(
         } else {
             (row.extent.get(), row.parent.get())
         };
-        count = count.saturating_add(1);
+        count = count.plus(1);
         if usize::from(parent) > count || parent == 0 {
             report.error(place, format_args!("row {count}: parent {parent}, 1 to {count} allowed"));
         }
@@ -84,7 +84,7 @@ fn check_rows(
         }
     }
     if !bytes.is_empty() {
-        report.error(place, format_args!("row {} is cut off", count.saturating_add(1)));
+        report.error(place, format_args!("row {} is cut off", count.plus(1)));
     } else if let Some(wanted) = extents.map(HashSet::len)
         && wanted != count
     {

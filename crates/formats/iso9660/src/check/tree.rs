@@ -12,7 +12,7 @@ use crate::volume::Iso9660Volume;
 use crate::zisofs::Compressed;
 use packfs_core::{FileType, Result, range_at};
 use packfs_format::check::{EntryPath, Hierarchy, Report, Tally};
-use packfs_format::{Budget, InodeId};
+use packfs_format::{Budget, InodeId, units::*};
 use std::collections::{BTreeMap, HashSet};
 use std::ops::ControlFlow;
 
@@ -164,7 +164,7 @@ impl Walk<'_, '_> {
             && file_type != FileType::Directory
         {
             let (_, names) = self.links.entry(id.0).or_insert((posix.links, 0));
-            *names = names.saturating_add(1);
+            *names = names.plus(1);
         }
         let path = self.hierarchy.entry_path(index, &name);
         if rock_ridge.posix.is_some_and(|posix| posix.links == 0) {
@@ -233,7 +233,7 @@ impl Walk<'_, '_> {
         let opened = Compressed::open(&volume.sectors, sections, marked, place);
         let Some(file) = self.refused(path, opened)? else { return Ok(()) };
         let overlap = || Corruption::Overlap { place: Place::at("zisofs header", first.at) };
-        let room = self.pointers.spend(file.block_count().saturating_mul(4), overlap);
+        let room = self.pointers.spend(file.block_count().times(4), overlap);
         let walked = room.and_then(|()| file.each_block(0, |_, _| Ok(ControlFlow::Continue(()))));
         self.refused(path, walked)?;
         Ok(())
