@@ -6,7 +6,7 @@
 
 use crate::cursor::Position;
 use packfs_core::usize_of;
-use packfs_format::InodeId;
+use packfs_format::{InodeId, units::*};
 use std::sync::{Mutex, PoisonError};
 
 /// Words between the first checkpoints of a file: a walk over as many takes a microsecond.
@@ -33,7 +33,7 @@ struct FileIndex {
 
 impl FileIndex {
     fn next_word(&self) -> u64 {
-        (self.points.len() as u64).saturating_add(1).saturating_mul(self.stride)
+        (self.points.len() as u64).plus(1).times(self.stride)
     }
 }
 
@@ -80,7 +80,7 @@ impl BlockIndex {
                 is_kept = !is_kept;
                 is_kept
             });
-            file.stride = file.stride.saturating_mul(2);
+            file.stride = file.stride.times(2);
         }
     }
 }

@@ -10,7 +10,7 @@ use crate::stored::{HeaderForm, Region, SQUASHFS_METADATA_SIZE, STORED_LEN_MAX, 
 use packfs_codec::Algorithm;
 use packfs_codec::Decoders;
 use packfs_core::{Image, Result, usize_of};
-use packfs_format::SortedDirs;
+use packfs_format::{SortedDirs, units::*};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -34,7 +34,7 @@ struct Shard {
 
 impl Shard {
     fn get(&mut self, at: u64) -> Option<Arc<Block>> {
-        self.clock = self.clock.saturating_add(1);
+        self.clock = self.clock.plus(1);
         let clock = self.clock;
         let row = self.blocks.iter_mut().find(|row| row.0 == at)?;
         row.1 = clock;
@@ -70,14 +70,14 @@ impl Metadata {
             algorithm,
             decoders: Mutex::default(),
             shards: Default::default(),
-            room: AtomicUsize::new(SHARDS.saturating_mul(SHARD_BLOCKS)),
+            room: AtomicUsize::new(SHARDS.times(SHARD_BLOCKS)),
             sorted_dirs: SortedDirs::default(),
         }
     }
 
     /// Drops all blocks and decoders, and bounds the cache to about `len_max` bytes.
     pub(crate) fn keep_at_most(&self, len_max: usize) {
-        let room = (len_max / SQUASHFS_METADATA_SIZE).clamp(1, SHARDS.saturating_mul(SHARD_BLOCKS));
+        let room = (len_max / SQUASHFS_METADATA_SIZE).clamp(1, SHARDS.times(SHARD_BLOCKS));
         self.room.store(room, Ordering::Relaxed);
         self.shards.iter().for_each(|shard| *lock(shard) = Shard::default());
         *lock(&self.decoders) = Vec::new();
@@ -101,7 +101,7 @@ impl Metadata {
         // Adjacent blocks are a few KiB apart: higher bits spread them over all shards.
         let room = self.room.load(Ordering::Relaxed);
         let shard_count = room.div_ceil(SHARD_BLOCKS).clamp(1, SHARDS);
-        let number = usize_of(at ^ (at >> 6) ^ (at >> 12)).checked_rem(shard_count).unwrap_or(0);
+        let number = usize_of(at ^ (at >> 6) ^ (at >> 12)).remainder(shard_count);
         let Some(shard) = self.shards.get(number) else { return Err(region.outside(at)) };
         if let Some(block) = lock(shard).get(at) {
             // The block may have been read for another table with a different end.

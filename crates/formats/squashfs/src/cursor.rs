@@ -9,7 +9,7 @@ use crate::fault::MetadataFault;
 use crate::place::Place;
 use crate::stored::{Region, SQUASHFS_METADATA_SIZE};
 use packfs_core::{Error, Result, u32_of, usize_of};
-use packfs_format::{OnDisk, filled, structure};
+use packfs_format::{OnDisk, filled, structure, units::*};
 use std::mem::size_of;
 use std::sync::Arc;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
@@ -41,7 +41,7 @@ impl Metadata {
         block: u64,
         offset: u32,
     ) -> Result<Cursor<'_>> {
-        let at = region.start.saturating_add(block);
+        let at = region.start.plus(block);
         Cursor::new(self, region, what, Position { at, offset })
     }
 }
@@ -110,12 +110,12 @@ impl<'a> Cursor<'a> {
 
     #[inline]
     pub(crate) fn rest(&self) -> &[u8] {
-        self.block.bytes.get(self.offset..).unwrap_or_default()
+        self.block.bytes.within(self.offset..)
     }
 
     #[inline]
     fn pass(&mut self, len: usize) {
-        self.offset = self.offset.saturating_add(len);
+        self.offset = self.offset.plus(len);
     }
 
     fn step(&mut self) -> Result<()> {
@@ -159,9 +159,9 @@ impl<'a> Cursor<'a> {
             self.fill_rest(left as u64)?;
             let rest = self.rest();
             let part = rest.len().min(left);
-            bytes.extend_from_slice(rest.get(..part).unwrap_or_default());
+            bytes.extend_from_slice(rest.within(..part));
             self.pass(part);
-            left = left.saturating_sub(part);
+            left = left.minus(part);
         }
         Ok(bytes)
     }
@@ -171,7 +171,7 @@ impl<'a> Cursor<'a> {
             self.fill_rest(len)?;
             let part = (self.rest().len() as u64).min(len);
             self.pass(usize_of(part));
-            len = len.saturating_sub(part);
+            len = len.minus(part);
         }
         Ok(())
     }

@@ -13,7 +13,7 @@ use crate::raw::{RawFile, RawInode, RawKind};
 use crate::records::{FragmentRow, Layout, Records, StoredData};
 use packfs_codec::{BlockRef, DecodedLen};
 use packfs_core::{Result, blocks_of, u32_of};
-use packfs_format::{Extent, ExtentFrom, Extents, InodeId};
+use packfs_format::{Extent, ExtentFrom, Extents, InodeId, units::*};
 use std::ops::{ControlFlow, Range};
 
 pub(crate) fn file_extents<R: Records>(
@@ -42,7 +42,7 @@ pub(crate) fn file_extents<R: Records>(
 
 /// Returns the length of a file's blocks, the last one counted as full.
 pub(crate) fn blocks_len<R: Records>(records: &R, file: &RawFile) -> u64 {
-    word_count(records, file).saturating_mul(records.layout().block_len.into())
+    nth_at(0, word_count(records, file), records.layout().block_len.into())
 }
 
 fn block_extents<R: Records>(
@@ -62,7 +62,7 @@ fn block_extents<R: Records>(
         Cursor::resume(records.metadata(), records.layout().inodes, "block size", from.position)?;
     let mut data_at = from.data_at;
     for index in from.index..words {
-        let offset = index.saturating_mul(block_len);
+        let offset = index.times(block_len);
         if offset >= range.end {
             break;
         }
@@ -75,9 +75,9 @@ fn block_extents<R: Records>(
         }
         let place = cursor.place();
         let word = records.size_word(&mut cursor)?;
-        let len = block_len.min(file.file_size.saturating_sub(offset));
+        let len = block_len.min(file.file_size.minus(offset));
         let (source, stored_len) = block_source(records, word, u32_of(len), data_at, place)?;
-        data_at = data_at.saturating_add(stored_len);
+        data_at = end_of(data_at, stored_len);
         if index >= first && extents.push(Extent { offset, len, from: source }).is_break() {
             return Ok(ControlFlow::Break(()));
         }
@@ -149,11 +149,11 @@ pub(crate) fn each_block<R: Records>(
     for index in 0..words {
         let place = cursor.place();
         let word = records.size_word(&mut cursor)?;
-        let len = block_len.min(file.file_size.saturating_sub(index.saturating_mul(block_len)));
+        let len = block_len.min(file.file_size.minus(index.times(block_len)));
         let (from, stored_len) = block_source(records, word, u32_of(len), data_at, place)?;
         let compressed = matches!(from, ExtentFrom::Block { .. });
         visit(u32_of(len), StoredData { len: u32_of(stored_len), compressed });
-        data_at = data_at.saturating_add(stored_len);
+        data_at = end_of(data_at, stored_len);
     }
     Ok(())
 }
@@ -203,7 +203,7 @@ pub(crate) fn tail_extent<R: Records>(records: &R, raw: &RawInode, file: &RawFil
     let Layout { block_len, algorithm, .. } = *records.layout();
     let offset = blocks_len(records, file);
     let (at, stored) = fragment(records, file.fragment, raw.place)?;
-    let len = u32_of(file.file_size.saturating_sub(offset));
+    let len = u32_of(file.file_size.minus(offset));
     let start = file.offset;
     let max = if stored.compressed { block_len } else { stored.len };
     if start.checked_add(len).is_none_or(|end| end > max) {
@@ -220,7 +220,7 @@ pub(crate) fn tail_extent<R: Records>(records: &R, raw: &RawInode, file: &RawFil
         };
         ExtentFrom::Block { block, start }
     } else {
-        ExtentFrom::Stored(at.saturating_add(start.into()))
+        ExtentFrom::Stored(end_of(at, start.into()))
     };
     Ok(Extent { offset, len: u64::from(len), from })
 }

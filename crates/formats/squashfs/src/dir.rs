@@ -13,7 +13,7 @@ use crate::records::{EntryHead, IndexHead, Records, RunHeader, SQUASHFS_DIR_COUN
 use crate::stored::SQUASHFS_METADATA_SIZE;
 use crate::types::type_of_number;
 use packfs_core::{Error, FileType, Name, Result, u32_of};
-use packfs_format::{DirCursor, InodeId};
+use packfs_format::{DirCursor, InodeId, units::*};
 use std::ops::ControlFlow;
 
 #[derive(Clone, Copy, Debug)]
@@ -64,7 +64,7 @@ impl<R: Records> Listing<'_, R> {
         if self.run.done == self.run.count {
             return DirCursor(u64::from(self.at) << 32);
         }
-        let delta = u64::from(self.at.saturating_sub(self.run.at));
+        let delta = u64::from(self.at.minus(self.run.at));
         DirCursor(u64::from(self.run.at) << 32 | u64::from(self.run.done) << 20 | delta)
     }
 
@@ -88,11 +88,11 @@ impl<R: Records> Listing<'_, R> {
     }
 
     fn take(cursor: &Cursor<'_>, at: &mut u32, len: u32, wanted: u32) -> Result<()> {
-        let left = len.saturating_sub(*at);
+        let left = len.minus(*at);
         if wanted > left {
             return Err(MetadataFault::RunEnd { place: cursor.place(), left, wanted }.into());
         }
-        *at = at.saturating_add(wanted);
+        *at = at.plus(wanted);
         Ok(())
     }
 
@@ -125,14 +125,14 @@ impl<R: Records> Listing<'_, R> {
         Self::take(cursor, &mut self.at, self.len, name_len)?;
         self.name.resize(name_len as usize, 0);
         cursor.read_bytes(&mut self.name)?;
-        self.run.done = self.run.done.saturating_add(1);
+        self.run.done = self.run.done.plus(1);
         if let Err(fault) = Name::new(&self.name) {
             self.misnamed.get_or_insert_with(|| MetadataFault::EntryName { place, fault }.into());
             return Ok(None);
         }
         let file_type = type_of_number(found).ok_or(MetadataFault::EntryType { place, found })?;
         let inode = InodeRef { block: u64::from(self.run.start_block), offset };
-        let number = i64::from(self.run.inode_number).saturating_add(inode_number.into());
+        let number = i64::from(self.run.inode_number).plus(inode_number.into());
         Ok(Some(RawEntry { id: InodeId(inode.to_raw()), file_type, number }))
     }
 
@@ -144,7 +144,7 @@ impl<R: Records> Listing<'_, R> {
             return Ok(());
         }
         self.read_header()?;
-        let entries_len = delta.saturating_sub(self.records.shape().run_header_len);
+        let entries_len = left(delta, self.records.shape().run_header_len);
         if let Some(cursor) = &mut self.cursor {
             Self::take(cursor, &mut self.at, self.len, entries_len)?;
             cursor.skip(u64::from(entries_len))?;
@@ -173,7 +173,7 @@ fn raw_dir<R: Records>(records: &R, id: InodeId) -> Result<(RawInode, RawDir)> {
 }
 
 pub(crate) fn listing_len<R: Records>(records: &R, dir: &RawDir) -> u32 {
-    dir.file_size.saturating_sub(records.shape().dir_size_extra)
+    left(dir.file_size, records.shape().dir_size_extra)
 }
 
 pub(crate) fn listing<'a, R: Records>(records: &'a R, dir: &RawDir) -> Result<Listing<'a, R>> {
@@ -204,12 +204,12 @@ fn listing_at<'a, R: Records>(
         return Ok(listing);
     }
     if let Some(near) = near {
-        let offset = usize::from(dir.offset).saturating_add(near.index as usize) % SQUASHFS_METADATA_SIZE;
+        let offset = usize::from(dir.offset).plus(near.index as usize) % SQUASHFS_METADATA_SIZE;
         listing.cursor = Some(header_cursor(records, near.start_block, u32_of(offset as u64))?);
         listing.at = near.index;
     }
     if let Some(cursor) = &mut listing.cursor {
-        cursor.skip(u64::from(target.saturating_sub(listing.at)))?;
+        cursor.skip(u64::from(target.minus(listing.at)))?;
     }
     listing.at = target;
     Ok(listing)

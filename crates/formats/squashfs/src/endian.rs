@@ -1,5 +1,6 @@
 //! Byte orders, and the order of bits in them.
 
+use packfs_format::units::*;
 use std::ops::Range;
 
 /// The byte order of an image: that of the writing machine, or of an option. Since 4.0 always
@@ -55,7 +56,7 @@ impl Endian {
     /// from the high bits of the first byte.
     pub(crate) fn get(self, record: &[u8], at: u32, width: u32) -> u64 {
         let (bytes, shift) = self.bytes_of_bits(at, width);
-        let bytes = record.get(bytes).unwrap_or_default();
+        let bytes = record.within(bytes);
         let join = |value: u128, byte: &u8| value << 8 | u128::from(*byte);
         let value = match self {
             Endian::Little => bytes.iter().rev().fold(0, join),
@@ -67,7 +68,7 @@ impl Endian {
     /// Sets `width` bits at bit `at` of a record; they must be zero.
     pub(crate) fn put(self, record: &mut [u8], at: u32, width: u32, value: u64) {
         let (bytes, shift) = self.bytes_of_bits(at, width);
-        let bytes = record.get_mut(bytes).unwrap_or_default().iter_mut();
+        let bytes = record.within_mut(bytes).iter_mut();
         let placed = (u128::from(value) & low_bits(width)).unbounded_shl(shift).to_le_bytes();
         match self {
             Endian::Little => bytes.zip(placed).for_each(|(byte, bits)| *byte |= bits),
@@ -78,10 +79,10 @@ impl Endian {
     /// Returns the bytes that contain `width` bits at bit `at`, and the number of lower bits in the
     /// word of these bytes.
     fn bytes_of_bits(self, at: u32, width: u32) -> (Range<usize>, u32) {
-        let end = at.saturating_add(width);
+        let end = at.plus(width);
         let below = match self {
             Endian::Little => at % 8,
-            Endian::Big => end.next_multiple_of(8).saturating_sub(end),
+            Endian::Big => end.next_multiple_of(8).minus(end),
         };
         ((at / 8) as usize..end.div_ceil(8) as usize, below)
     }

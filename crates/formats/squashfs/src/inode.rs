@@ -10,7 +10,7 @@ use crate::raw::{RawFile, RawInode, RawKind};
 use crate::records::{Records, SQUASHFS_INVALID_FRAG};
 use crate::stored::Region;
 use packfs_core::Result;
-use packfs_format::InodeId;
+use packfs_format::{InodeId, units::*};
 
 pub(crate) fn raw_inode<R: Records>(records: &R, id: InodeId) -> Result<RawInode> {
     let InodeRef { block, offset } = InodeRef::from_raw(id.0);
@@ -48,7 +48,7 @@ pub(crate) fn word_count<R: Records>(records: &R, file: &RawFile) -> u64 {
     if file.fragment == SQUASHFS_INVALID_FRAG {
         file.file_size.div_ceil(block_len)
     } else {
-        file.file_size.checked_div(block_len).unwrap_or(0)
+        file.file_size.quotient(block_len)
     }
 }
 

@@ -4,6 +4,7 @@ use crate::endian::Endian;
 use crate::fault::MetadataFault;
 use crate::place::Place;
 use packfs_core::{Error, ErrorKind, Image, Result, usize_of};
+use packfs_format::units::*;
 
 /// Maximum decoded length of a metadata block; all but the last block of a table have exactly this
 /// length.
@@ -28,13 +29,13 @@ pub(crate) struct Region {
 impl Region {
     /// Upper bound of the decoded length of all blocks; a stored block takes at least 3 bytes.
     pub(crate) fn decoded_len_max(&self) -> u64 {
-        let len = self.end.saturating_sub(self.start);
-        (len / 3).saturating_add(1).saturating_mul(SQUASHFS_METADATA_SIZE as u64)
+        let len = left(self.end, self.start);
+        (len / 3).plus(1).times(SQUASHFS_METADATA_SIZE as u64)
     }
 
     /// Upper bound of rows of at least `len_min` bytes in all blocks.
     pub(crate) fn rows_max(&self, len_min: u64) -> u64 {
-        self.decoded_len_max().checked_div(len_min).unwrap_or(0)
+        self.decoded_len_max().quotient(len_min)
     }
 
     pub(crate) fn outside(&self, at: u64) -> Error {
@@ -88,12 +89,12 @@ impl<'a> StoredBlock<'a> {
     ) -> Result<Self> {
         let place = Place::at(region.block_name, at);
         let header_len = form.header_len();
-        let left = usize_of(region.end.saturating_sub(at));
+        let left = usize_of(left(region.end, at));
         if at < region.start || left < header_len {
             return Err(region.outside(at));
         }
-        let readable = left.min(header_len.saturating_add(SQUASHFS_METADATA_SIZE));
-        image.read_exact_at(at, room.get_mut(..readable).unwrap_or_default())?;
+        let readable = left.min(header_len.plus(SQUASHFS_METADATA_SIZE));
+        image.read_exact_at(at, room.within_mut(..readable))?;
         let (stored_len, compressed) = form.word_parts([room[0], room[1]]);
         // Zero means 32,768, which exceeds metadata blocks.
         if stored_len == 0 || usize::from(stored_len) > SQUASHFS_METADATA_SIZE {
@@ -102,12 +103,12 @@ impl<'a> StoredBlock<'a> {
         if form.marked && room[2] != SQUASHFS_MARKER_BYTE {
             return Err(MetadataFault::Marker { place, found: room[2] }.into());
         }
-        let end = header_len.saturating_add(stored_len.into());
-        let next = at.saturating_add(end as u64);
+        let end = header_len.plus(stored_len.into());
+        let next = at.plus(end as u64);
         if end > readable {
             return Err(MetadataFault::MetadataOverrun { place, end: next, limit: region.end }.into());
         }
-        Ok(StoredBlock { bytes: room.get(header_len..end).unwrap_or_default(), compressed, next })
+        Ok(StoredBlock { bytes: room.within(header_len..end), compressed, next })
     }
 }
 

@@ -12,7 +12,7 @@ use crate::fault::MetadataFault;
 use crate::place::Place;
 use crate::stored::{Region, SQUASHFS_METADATA_SIZE};
 use packfs_core::{Error, Image, Result, u32_of, usize_of};
-use packfs_format::{OnDisk, structure};
+use packfs_format::{OnDisk, structure, units::*};
 use std::mem::size_of;
 use std::num::NonZeroU32;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
@@ -40,8 +40,8 @@ pub(crate) struct TableKind {
 
 impl TableKind {
     pub(crate) fn list_len(self, count: u32) -> u64 {
-        let rows_len = u64::from(count).saturating_mul(self.row_len as u64);
-        rows_len.div_ceil(SQUASHFS_METADATA_SIZE as u64).saturating_mul(self.position_len as u64)
+        let rows_len = u64::from(count).times(self.row_len as u64);
+        rows_len.div_ceil(SQUASHFS_METADATA_SIZE as u64).times(self.position_len as u64)
     }
 
     fn position(self, bytes: &[u8]) -> u64 {
@@ -52,7 +52,7 @@ impl TableKind {
     }
 
     fn rows_a_block(self) -> NonZeroU32 {
-        let rows = SQUASHFS_METADATA_SIZE.checked_div(self.row_len).unwrap_or(0);
+        let rows = SQUASHFS_METADATA_SIZE.quotient(self.row_len);
         NonZeroU32::new(u32_of(rows as u64)).unwrap_or(NonZeroU32::MIN)
     }
 }
@@ -85,7 +85,7 @@ impl Table {
                     MetadataFault::TablePosition { table: kind.name, index, found, min, end: list_start };
                 return Err(fault.into());
             }
-            min = found.saturating_add(1);
+            min = found.plus(1);
         }
         let start = positions.first().copied().unwrap_or(list_start);
         let region = Region { block_name: kind.block_name, start, end: list_start };
@@ -97,7 +97,7 @@ impl Table {
     }
 
     pub(crate) fn list_end(&self) -> u64 {
-        self.list_start.saturating_add(self.kind.list_len(self.count))
+        self.list_start.plus(self.kind.list_len(self.count))
     }
 
     /// Returns the start of the block of a row; `None` if the table has fewer rows.
@@ -133,12 +133,12 @@ impl Table {
         for (&at, first) in self.positions.iter().zip((0..self.count).step_by(rows_a_block as usize)) {
             let mut cursor =
                 Cursor::new(metadata, self.region, self.region.block_name, Position { at, offset: 0 })?;
-            for index in first..self.count.min(first.saturating_add(rows_a_block)) {
+            for index in first..self.count.min(end_of(first, rows_a_block)) {
                 if cursor.rest().len() < self.kind.row_len {
                     return Err(self.row_fault(at, index));
                 }
                 let row = cursor.read()?;
-                cursor.skip(self.kind.row_len.saturating_sub(size_of::<T>()) as u64)?;
+                cursor.skip(self.kind.row_len.minus(size_of::<T>()) as u64)?;
                 visit(index, row)?;
             }
         }

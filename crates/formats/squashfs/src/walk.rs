@@ -12,7 +12,7 @@ use crate::raw::{RawInode, RawKind};
 use crate::records::Records;
 use crate::stored::Region;
 use packfs_core::{Result, range_at};
-use packfs_format::Budget;
+use packfs_format::{Budget, units::*};
 use std::collections::HashSet;
 use std::ops::Range;
 
@@ -73,10 +73,10 @@ pub(crate) fn data_claims<R: Records>(records: &R) -> Result<Vec<(Range<u64>, &'
     let mut budget = budget_of(&records.layout().inodes);
     each_inode(records, |raw| {
         let RawKind::File(file) = &raw.kind else { return Ok(()) };
-        let len = word_count(records, file).saturating_mul(records.shape().size_word_len);
+        let len = word_count(records, file).times(records.shape().size_word_len);
         budget.spend(len, || MetadataFault::Overlap { place: raw.place })?;
         let mut end = file.start_block;
-        each_stored_block(records, raw, file, |stored| end = end.saturating_add(stored.len.into()))?;
+        each_stored_block(records, raw, file, |stored| end = end_of(end, stored.len.into()))?;
         if end > file.start_block {
             claims.push((file.start_block..end, "file data"));
         }

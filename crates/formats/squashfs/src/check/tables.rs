@@ -5,8 +5,8 @@ use crate::data::check_fragment;
 use crate::place::Place;
 use crate::records::Records;
 use packfs_core::{Result, range_at};
-use packfs_format::InodeId;
 use packfs_format::check::{Report, Tally};
+use packfs_format::{InodeId, units::*};
 
 /// Checks the fragment and export tables, and partial overlaps of data. `raw_fragments` is the
 /// superblock flag of uncompressed fragments.
@@ -73,7 +73,7 @@ fn check_export<R: Records>(records: &R, seen: &Seen, report: &mut Report<'_>) -
     let Some(table) = &records.layout().export else { return Ok(()) };
     let (mut wrong, mut missing) = (Tally::default(), Tally::default());
     let walked = table.each_row(records.metadata(), |index, row: [u8; 8]| {
-        let number = index.saturating_add(1);
+        let number = index.plus(1);
         let found = records.metadata().endian().u64(row);
         match seen.numbers.get(&number) {
             Some(&id) if id != InodeId(found) => {

@@ -12,7 +12,7 @@ use crate::records::{Records, SQUASHFS_INVALID_FRAG, SQUASHFS_NAME_LEN, Shape};
 use crate::walk::{budget_of, inode_count_max};
 use packfs_core::{FileType, Result, escaped, range_at};
 use packfs_format::check::{DataPlaces, EntryPath, Hierarchy, Report};
-use packfs_format::{Budget, InodeId};
+use packfs_format::{Budget, InodeId, units::*};
 use std::collections::{HashMap, HashSet};
 
 #[derive(Default)]
@@ -95,9 +95,8 @@ impl<R: Records, T: TreeRules> Walk<'_, '_, R, T> {
             self.report
                 .warn(path, format_args!("directory size {}, at least {least} allowed", dir.file_size));
         }
-        let index_entry_len_max =
-            u64::from(self.shape.index_entry_len).saturating_add(SQUASHFS_NAME_LEN as u64);
-        let index_len_max = u64::from(dir.i_count).saturating_mul(index_entry_len_max);
+        let index_entry_len_max = u64::from(self.shape.index_entry_len).plus(SQUASHFS_NAME_LEN as u64);
+        let index_len_max = u64::from(dir.i_count).times(index_entry_len_max);
         let overlap = || MetadataFault::Overlap { place: raw.place };
         let room = self.listings.spend(dir::listing_len(records, &dir).into(), overlap);
         let room = room.and_then(|()| self.tails.spend(index_len_max, overlap));
@@ -112,7 +111,7 @@ impl<R: Records, T: TreeRules> Walk<'_, '_, R, T> {
         loop {
             let next = listing.next();
             let Some(Some(entry)) = self.listing_refused(index, next)? else { break };
-            entries = entries.saturating_add(1);
+            entries = entries.plus(1);
             if dir.i_count > 0 {
                 runs.keep(&listing);
             }
@@ -120,7 +119,7 @@ impl<R: Records, T: TreeRules> Walk<'_, '_, R, T> {
                 self.hierarchy.order_fault(index, &before, &listing.name, self.report);
             }
             if self.entry(index, &entry, &listing.name)? {
-                subdirs = subdirs.saturating_add(1);
+                subdirs = subdirs.plus(1);
             }
             if self.report.is_full() {
                 return Ok(());
@@ -226,7 +225,7 @@ impl<R: Records, T: TreeRules> Walk<'_, '_, R, T> {
 
     fn file(&mut self, path: &EntryPath<'_>, raw: &RawInode, file: &RawFile) -> Result<()> {
         let words = word_count(self.records, file);
-        let len = words.saturating_mul(self.shape.size_word_len);
+        let len = words.times(self.shape.size_word_len);
         let room = self.tails.spend(len, || MetadataFault::Overlap { place: raw.place });
         if self.refused(path, room)?.is_none() {
             return Ok(());
@@ -239,7 +238,7 @@ impl<R: Records, T: TreeRules> Walk<'_, '_, R, T> {
             end = block.end;
             blocks.add(block);
             compressed |= stored.compressed;
-            holes = holes.saturating_sub(1);
+            holes = holes.minus(1);
         });
         let is_walked = self.refused(path, walked)?.is_some();
         self.seen.compressed_data |= compressed;
@@ -274,11 +273,11 @@ impl<R: Records, T: TreeRules> Walk<'_, '_, R, T> {
     }
 
     fn dir_links(&mut self, index: usize, nlink: u32, entries: u32, subdirs: u32) {
-        if !self.shape.has_numbers || nlink == subdirs.saturating_add(2) {
+        if !self.shape.has_numbers || nlink == subdirs.plus(2) {
             return;
         }
         let path = self.hierarchy.path(index);
-        if nlink == 0 || nlink > entries.saturating_add(2) {
+        if nlink == 0 || nlink > entries.plus(2) {
             let fault = format_args!("link count {nlink}, but it has {entries} entries");
             self.report.error(path, fault);
             return;
@@ -299,9 +298,9 @@ impl<R: Records, T: TreeRules> Walk<'_, '_, R, T> {
             before = Some(entry.index);
             match runs.0.get(&entry.index) {
                 None => report.error(entry.place, format_args!("no directory header at {}", entry.index)),
-                Some((at, _)) if *at != start.saturating_add(u64::from(entry.start_block)) => {
+                Some((at, _)) if *at != start.plus(u64::from(entry.start_block)) => {
                     let found = entry.start_block;
-                    let wanted = at.saturating_sub(start);
+                    let wanted = at.minus(start);
                     report.error(entry.place, format_args!("block {found:#x}, the header is in {wanted:#x}"));
                 }
                 Some((_, name)) if **name != *entry.name => {

@@ -7,6 +7,7 @@
 
 use crate::{Cursor, Endian};
 use packfs_core::Result;
+use packfs_format::units::*;
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Fields<const N: usize> {
@@ -22,7 +23,7 @@ impl<const N: usize> Fields<N> {
 
     pub(crate) fn take(&mut self, width: u32) -> u64 {
         let value = self.endian.get(&self.bytes, self.at, width);
-        self.at = self.at.saturating_add(width);
+        self.at = self.at.plus(width);
         value
     }
 
@@ -63,9 +64,9 @@ impl<'a> Record<'a> {
     }
 
     pub(crate) fn put(&mut self, width: u32, value: impl Into<u64>) -> &mut Self {
-        let end = self.at.saturating_add(width);
-        self.out.resize(self.start.saturating_add(end.div_ceil(8) as usize), 0);
-        self.endian.put(self.out.get_mut(self.start..).unwrap_or_default(), self.at, width, value.into());
+        let end = self.at.plus(width);
+        self.out.resize(self.start.plus(end.div_ceil(8) as usize), 0);
+        self.endian.put(self.out.within_mut(self.start..), self.at, width, value.into());
         self.at = end;
         self
     }

@@ -12,7 +12,7 @@ use crate::{
     SQUASHFS_SOCKET_TYPE, SQUASHFS_SYMLINK_TYPE, number_doubt, type_of_number,
 };
 use packfs_core::{DeviceNumber, FileType, Meta, Owner, Result, Timestamp, u32_of};
-use packfs_format::{Inode, InodeId};
+use packfs_format::{Inode, InodeId, units::*};
 
 /// Extended attributes exist since 4.0.
 const NO_XATTRS: u32 = u32::MAX;
@@ -47,14 +47,14 @@ impl Base {
     /// five, and types without room for a bank have a separate byte.
     fn take_bank(&mut self, cursor: &mut Cursor<'_>) -> Result<()> {
         let bank = if let Some(index) = self.inode_type.checked_sub(1) {
-            self.inode_type = (index % SQUASHFS_TYPES).saturating_add(1);
+            self.inode_type = (index % SQUASHFS_TYPES).plus(1);
             index / SQUASHFS_TYPES
         } else {
             let mut fields = cursor.fields::<1>()?;
             self.inode_type = fields.half(4);
             fields.half(4)
         };
-        self.uid = self.uid.saturating_add(bank.saturating_mul(16));
+        self.uid = self.uid.plus(bank.times(16));
         Ok(())
     }
 }

@@ -7,7 +7,7 @@ use crate::legacy::corruption::Corruption;
 use crate::legacy::disk::*;
 use crate::{Endian, HeaderForm, Layout, MetadataFault, Table, TableKind, inodes_and_directories};
 use packfs_core::{Error, Image, Result};
-use packfs_format::InodeId;
+use packfs_format::{InodeId, units::*};
 
 /// Validated locations of an image's structures.
 #[derive(Clone, Debug)]
@@ -29,7 +29,7 @@ pub(crate) struct IdTable {
 
 impl IdTable {
     pub(crate) fn end(&self) -> u64 {
-        self.start.saturating_add(u64::from(self.count) * 4)
+        self.start.plus(u64::from(self.count) * 4)
     }
 
     fn new(name: &'static str, start: u64, count: u32, min: u64, limit: u64) -> Result<IdTable> {
@@ -112,7 +112,7 @@ pub(crate) fn identify(image: &dyn Image) -> Result<Option<(Magic, (u16, u16))>>
     let Some(magic) = MAGICS.into_iter().find(|magic| bytes.starts_with(&magic.bytes)) else {
         return Ok(None);
     };
-    Ok(version_numbers(bytes.get(..len).unwrap_or_default(), magic.endian).map(|numbers| (magic, numbers)))
+    Ok(version_numbers(bytes.within(..len), magic.endian).map(|numbers| (magic, numbers)))
 }
 
 fn read_super_block(image: &dyn Image) -> Result<SuperBlock> {
@@ -135,7 +135,7 @@ fn read_super_block(image: &dyn Image) -> Result<SuperBlock> {
     if len < wanted as u64 {
         return Err(Corruption::Short { len, wanted }.into());
     }
-    image.read_exact_at(0, bytes.get_mut(..wanted).unwrap_or_default())?;
+    image.read_exact_at(0, bytes.within_mut(..wanted))?;
     Ok(SuperBlock::parse(bytes, magic, version))
 }
 

@@ -8,7 +8,7 @@ use crate::{
     RunHeader, SQUASHFS_COMPRESSED_BIT, SQUASHFS_COMPRESSED_BIT_BLOCK, Shape, StoredData,
 };
 use packfs_core::Result;
-use packfs_format::{Inode, InodeId};
+use packfs_format::{Inode, InodeId, units::*};
 
 impl Records for LegacyVolume {
     fn layout(&self) -> &Layout {
@@ -55,7 +55,7 @@ impl Records for LegacyVolume {
             let mut fields = cursor.fields::<4>()?;
             (fields.word(8), fields.word(24), 0)
         };
-        Ok(RunHeader { count: count.saturating_add(1), start_block, inode_number })
+        Ok(RunHeader { count: count.plus(1), start_block, inode_number })
     }
 
     fn entry_head(&self, cursor: &mut Cursor<'_>) -> Result<EntryHead> {
@@ -66,7 +66,7 @@ impl Records for LegacyVolume {
             let mut fields = cursor.fields::<3>()?;
             (fields.half(13), fields.half(3), fields.word(8), 0)
         };
-        Ok(EntryHead { offset, inode_number, inode_type, name_len: size.saturating_add(1) })
+        Ok(EntryHead { offset, inode_number, inode_type, name_len: size.plus(1) })
     }
 
     fn index_head(&self, cursor: &mut Cursor<'_>) -> Result<IndexHead> {
@@ -77,7 +77,7 @@ impl Records for LegacyVolume {
             let mut fields = cursor.fields::<8>()?;
             (fields.word(27), fields.word(29), fields.word(8))
         };
-        Ok(IndexHead { index, start_block, name_len: size.saturating_add(1) })
+        Ok(IndexHead { index, start_block, name_len: size.plus(1) })
     }
 
     fn size_word(&self, cursor: &mut Cursor<'_>) -> Result<u32> {

@@ -5,7 +5,7 @@ use super::numbering::Numbering;
 use super::writer::{MetadataCodec, MetadataWriter};
 use crate::place::InodeRef;
 use packfs_core::{DeviceNumber, Error, Node, NodeId, NodeKind, Result, Tree};
-use packfs_format::{Blocks, FilePlace, Placed};
+use packfs_format::{Blocks, FilePlace, Placed, units::*};
 
 pub(crate) enum InodeBody<'a> {
     Dir {
@@ -211,7 +211,7 @@ impl<R: InodeRecords> Writer<'_, R> {
         let endian = self.codec.endian();
         let mut references = vec![0; self.places.len() * 8];
         for (&place, &number) in self.places.iter().zip(&self.numbering.numbers) {
-            let at = (number as usize).saturating_sub(1) * 8;
+            let at = (number as usize).minus(1) * 8;
             let place = if place == NOWHERE { 0 } else { place };
             references[at..at + 8].copy_from_slice(&endian.bytes_of_u64(place));
         }

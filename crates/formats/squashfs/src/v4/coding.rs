@@ -45,7 +45,8 @@ impl SquashfsVolume {
 
 pub(crate) fn of_options(options: &Options) -> Coding {
     let block = codec_options::block(options);
-    let settings = block.get(HEADER_LEN..).unwrap_or_default().to_vec();
+    // Codecs without options have no block.
+    let settings = block.get(HEADER_LEN..).unwrap_or(&[]).to_vec();
     Coding {
         format: "squashfs",
         block_len: options.block_len,

@@ -7,7 +7,7 @@ use crate::{
     Cursor, MetadataFault, Place, Position, RawDir, RawFile, RawInode, RawKind, number_doubt, type_of_number,
 };
 use packfs_core::{DeviceNumber, FileType, Meta, Owner, Result, Timestamp, u32_of};
-use packfs_format::Inode;
+use packfs_format::{Inode, units::*};
 
 impl SquashfsVolume {
     /// See [`crate::Records::parse_inode`]. The cursor is then after the inode's fixed part (for
@@ -52,7 +52,7 @@ impl SquashfsVolume {
         let mtime = Timestamp::from_seconds(raw.mtime.unwrap_or_default().into());
         // As Linux (`squashfs_read_inode`): holes do not count, and compression is ignored.
         let sectors = match raw.kind {
-            RawKind::File(file) => file.file_size.saturating_sub(file.sparse).div_ceil(512),
+            RawKind::File(file) => left(file.file_size, file.sparse).div_ceil(512),
             _ => 0,
         };
         Ok(Inode {

@@ -3,7 +3,7 @@
 use crate::v4::volume::SquashfsVolume;
 use crate::{Cursor, RawKind, Region, SQUASHFS_INVALID_FRAG, data, dir, inode};
 use packfs_core::{Result, len_of, parts_of, u32_of};
-use packfs_format::{InodeId, KernelBlock, KernelCache, KernelRead, KernelReads};
+use packfs_format::{InodeId, KernelBlock, KernelCache, KernelRead, KernelReads, units::*};
 use std::ops::ControlFlow;
 
 /// `SQUASHFS_CACHED_BLKS`.
@@ -22,7 +22,7 @@ impl SquashfsVolume {
         let mut offset = first;
         while offset <= last {
             let block = self.metadata.block(region, offset)?;
-            let stored = u32_of(block.next.saturating_sub(offset).saturating_sub(HEADER_LEN));
+            let stored = u32_of(block.next.minus(offset).minus(HEADER_LEN));
             reads.push(KernelRead { offset, stored, decoded: u32_of(block.bytes.len() as u64) });
             offset = block.next;
         }
@@ -42,7 +42,7 @@ impl KernelReads for &SquashfsVolume {
         let layout = &self.geometry.layout;
         let mut end = Cursor::resume(&self.metadata, layout.inodes, "block size", raw.tail)?;
         if let RawKind::File(file) = &raw.kind {
-            end.skip(inode::word_count(*self, file).saturating_mul(4))?;
+            end.skip(inode::word_count(*self, file).times(4))?;
         }
         let mut reads = self.read_from(&layout.inodes, raw.place.at, end.position().at)?;
         let ids = &self.geometry.ids;
@@ -77,8 +77,8 @@ impl KernelReads for &SquashfsVolume {
         data::file_extents(*self, id, 0..own_len, &mut |extent| {
             let Some(whole) = KernelBlock::of_extent(&extent) else { return ControlFlow::Continue(()) };
             for range in parts_of(extent.range(), block_len).filter(|_| !whole.compressed) {
-                let passed = range.start.saturating_sub(extent.offset);
-                let offset = whole.read.offset.saturating_add(passed);
+                let passed = range.start.minus(extent.offset);
+                let offset = whole.read.offset.plus(passed);
                 let len = u32_of(len_of(&range));
                 let read = KernelRead { offset, stored: len, decoded: len };
                 blocks.push(KernelBlock { read, range, ..whole.clone() });

@@ -12,7 +12,7 @@ use crate::{
     inodes_and_directories,
 };
 use packfs_core::{Error, Image, Result};
-use packfs_format::{InodeId, read_structure};
+use packfs_format::{InodeId, read_structure, units::*};
 use std::mem::size_of;
 
 const FRAGMENTS: TableKind = kind("fragment table", "fragment table block", 16);
@@ -50,7 +50,7 @@ pub(crate) struct OptionsBlock {
 
 impl OptionsBlock {
     pub(crate) fn end(&self) -> u64 {
-        self.at.saturating_add(self.len.into())
+        self.at.plus(self.len.into())
     }
 }
 
@@ -122,7 +122,7 @@ fn read_super_block(image: &dyn Image) -> Result<(SuperBlock, u64)> {
     let mut super_block: SuperBlock = read_structure(image, 0)?;
     let mut at = 0;
     if super_block.s_magic.get() == SQUASHFS_MAGIC_STREAMED {
-        at = len.saturating_sub(super_block_len);
+        at = len.minus(super_block_len);
         super_block = read_structure(image, at)?;
         let found = super_block.s_magic.get();
         if found != SQUASHFS_MAGIC {
@@ -260,7 +260,7 @@ fn options(image: &dyn Image, super_block: &SuperBlock, limit: u64) -> Result<Op
     let mut header = [0; METADATA_HEADER_LEN];
     image.read_exact_at(at, &mut header)?;
     let (found, compressed) = HEADER_FORM.word_parts(header);
-    let options = OptionsBlock { at: at.saturating_add(METADATA_HEADER_LEN as u64), len: found, compressed };
+    let options = OptionsBlock { at: at.plus(METADATA_HEADER_LEN as u64), len: found, compressed };
     if usize::from(found) > SQUASHFS_METADATA_SIZE || options.end() > limit {
         let place = Place::at("codec options", at);
         return Err(Corruption::OptionsLength { place, found, limit }.into());

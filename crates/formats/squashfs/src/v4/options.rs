@@ -5,7 +5,7 @@ use crate::pack::{Duplicates, Fragments, PADDING, Uncompressed, typed_options};
 use packfs_codec::{CodecSettings, Lz4HcSettings, Lz4Settings, XzSettings, ZlibSettings};
 use packfs_codec::{CodecSpec, DictLens};
 use packfs_core::{Error, Goal, Result};
-use packfs_format::{PackSettings, SWITCH, Values, options};
+use packfs_format::{PackSettings, SWITCH, Values, options, units::*};
 
 options! {
     pub(crate) struct Options for "squashfs" {
@@ -103,7 +103,7 @@ fn block_len_for(goal: Goal) -> u32 {
 fn own_codec(codec: &CodecSettings, level_is_chosen: bool) -> CodecSettings {
     match codec.clone() {
         CodecSettings::Zlib(zlib) if level_is_chosen && zlib.level >= 11 => {
-            CodecSettings::Zlib(ZlibSettings { level: zlib.level.saturating_sub(1), ..zlib })
+            CodecSettings::Zlib(ZlibSettings { level: zlib.level.minus(1), ..zlib })
         }
         codec => codec,
     }

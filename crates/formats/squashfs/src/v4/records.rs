@@ -8,7 +8,7 @@ use crate::{
     RunHeader, Shape, StoredData,
 };
 use packfs_core::{Result, u32_of};
-use packfs_format::{Inode, InodeId};
+use packfs_format::{Inode, InodeId, units::*};
 use std::mem::size_of;
 use zerocopy::little_endian::U32;
 
@@ -53,7 +53,7 @@ impl Records for SquashfsVolume {
     fn run_header(&self, cursor: &mut Cursor<'_>) -> Result<RunHeader> {
         let raw: DirHeader = cursor.read()?;
         Ok(RunHeader {
-            count: raw.count.get().saturating_add(1),
+            count: end_of(raw.count.get(), 1),
             start_block: raw.start_block.get(),
             inode_number: raw.inode_number.get(),
         })
@@ -74,7 +74,7 @@ impl Records for SquashfsVolume {
         Ok(IndexHead {
             index: raw.index.get(),
             start_block: raw.start_block.get(),
-            name_len: raw.size.get().saturating_add(1),
+            name_len: end_of(raw.size.get(), 1),
         })
     }
 

@@ -5,7 +5,7 @@ use crate::inode::{raw_inode, word_count};
 use crate::v4::volume::SquashfsVolume;
 use crate::{RawKind, StoredData};
 use packfs_core::{Result, u32_of};
-use packfs_format::{BlockForm, Blocks, FilePlace, InodeId, SharedTail, StoredBlock, StoredBlocks};
+use packfs_format::{BlockForm, Blocks, FilePlace, InodeId, SharedTail, StoredBlock, StoredBlocks, units::*};
 
 impl StoredBlocks for SquashfsVolume {
     fn file(&self, id: InodeId, blocks: &mut Vec<StoredBlock>) -> Result<FilePlace<Blocks>> {
@@ -13,7 +13,7 @@ impl StoredBlocks for SquashfsVolume {
         let RawKind::File(file) = raw.kind else { return Err(raw.not_a("file")) };
         let mut stored_len = 0_u64;
         each_block(self, &raw, &file, |_, stored| {
-            stored_len = stored_len.saturating_add(stored.len.into());
+            stored_len = stored_len.plus(stored.len.into());
             blocks.push(as_block(stored));
         })?;
         let has_tail = file.file_size > blocks_len(self, &file);

@@ -10,6 +10,7 @@ use crate::v4::open::XattrTables;
 use crate::v4::volume::SquashfsVolume;
 use crate::{Cursor, InodeRef, Place};
 use packfs_core::{Result, Xattrs};
+use packfs_format::units::*;
 use zerocopy::little_endian::U64;
 
 /// Longest full name (`XATTR_NAME_MAX` of Linux's `limits.h`).
@@ -46,7 +47,7 @@ impl SetFigures {
     /// prefixes.
     pub(crate) fn is_size_impossible(&self) -> bool {
         let heads = HEADS_LEN_MAX * u64::from(self.count);
-        self.count > 0 && !(1..=self.size.saturating_add(heads)).contains(&self.size_found)
+        self.count > 0 && !(1..=self.size.plus(heads)).contains(&self.size_found)
     }
 }
 
@@ -84,14 +85,14 @@ impl SquashfsVolume {
             let Some(prefix) = prefix(entry.r#type.get()) else {
                 let len = cursor.read::<XattrVal>()?.vsize.get();
                 cursor.skip(u64::from(len))?;
-                figures.unknown = figures.unknown.saturating_add(1);
-                figures.unknown_len = figures.unknown_len.saturating_add(len.into());
+                figures.unknown = figures.unknown.plus(1);
+                figures.unknown_len = figures.unknown_len.plus(len.into());
                 continue;
             };
             let name = full_name(prefix, &suffix, place)?;
             let value = self.value(tables, &mut cursor, entry.r#type.get())?;
-            names_len = names_len.saturating_add(name.len()).saturating_add(1);
-            values_len = values_len.saturating_add(value.len());
+            names_len = names_len.plus(name.len()).plus(1);
+            values_len = values_len.plus(value.len());
             if names_len > XATTR_NAMES_LEN_MAX {
                 return Err(Corruption::XattrNames { place }.into());
             }
@@ -102,7 +103,7 @@ impl SquashfsVolume {
                 return Err(Corruption::XattrTwice { place }.into());
             }
         }
-        figures.size = names_len.saturating_add(values_len) as u64;
+        figures.size = names_len.plus(values_len) as u64;
         Ok((xattrs, figures))
     }
 
@@ -135,7 +136,7 @@ fn full_name(prefix: &[u8], suffix: &[u8], place: Place) -> Result<Vec<u8>> {
     let fault = match suffix {
         [] => "empty name",
         _ if suffix.contains(&0) => "name with a NUL byte",
-        _ if prefix.len().saturating_add(suffix.len()) > NAME_LEN_MAX => "name longer than 255 bytes",
+        _ if prefix.len().plus(suffix.len()) > NAME_LEN_MAX => "name longer than 255 bytes",
         _ => return Ok([prefix, suffix].concat()),
     };
     Err(Corruption::XattrName { place, fault }.into())

@@ -6,8 +6,8 @@ use crate::v4::volume::SquashfsVolume;
 use crate::{PADDING_UNIT, SQUASHFS_METADATA_SIZE, Table};
 use packfs_codec::Algorithm;
 use packfs_core::Result;
-use packfs_format::Space;
 use packfs_format::check::{Report, check_behind, check_unused};
+use packfs_format::{Space, units::*};
 
 const REFUSED_BY_LINUX: &str = "Linux 5.12 and later refuse to mount it";
 /// Longest distance between the starts of two metadata blocks of a table.
@@ -124,7 +124,7 @@ fn table_refusals(table: &Table, limit: u64, found: &mut Vec<(&'static str, Stri
         found.push((name, format!("ends at {end:#x}, not at {limit:#x}; {REFUSED_BY_LINUX}")));
     }
     let next = table.positions.iter().skip(1).chain([&table.list_start]);
-    if table.positions.iter().zip(next).any(|(at, next)| next.saturating_sub(*at) > BLOCK_DISTANCE_MAX) {
+    if table.positions.iter().zip(next).any(|(at, next)| next.minus(*at) > BLOCK_DISTANCE_MAX) {
         found.push((name, format!("its blocks are not adjacent; {REFUSED_BY_LINUX}")));
     }
 }

@@ -5,6 +5,7 @@ use crate::v4::corruption::{NO_XATTRS, UNKNOWN_XATTRS, XATTR_TOTAL_LEN_MAX};
 use crate::v4::volume::SquashfsVolume;
 use packfs_core::Result;
 use packfs_format::check::{Report, Tally};
+use packfs_format::units::*;
 use std::collections::HashSet;
 
 /// Bytes of attributes after which the check stops: values may be shared without limit.
@@ -39,10 +40,10 @@ impl SquashfsVolume {
             let read = self.xattr_set(index, place);
             let Some((_, figures)) = report.refused(format_args!("xattr set {index}"), read)? else {
                 // Refused sets were read up to an unknown position.
-                bytes = bytes.saturating_add(XATTR_TOTAL_LEN_MAX as u64);
+                bytes = bytes.plus(XATTR_TOTAL_LEN_MAX as u64);
                 continue;
             };
-            bytes = bytes.saturating_add(figures.size).saturating_add(figures.unknown_len);
+            bytes = bytes.plus(figures.size).plus(figures.unknown_len);
             let place = format_args!("xattr set {index}").to_string();
             if figures.count == 0 {
                 report.error(&place, NO_XATTRS);
