@@ -8,6 +8,7 @@
 use crate::corruption::{Allowed, Place};
 use crate::open::Geometry;
 use packfs_core::{Error, Fetched, Image, Result, usize_of};
+use packfs_format::units::*;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -66,14 +67,13 @@ impl Joined {
         if let [only] = &*self.parts {
             return only.image.read_at(offset, buf);
         }
-        let len = usize_of(self.end.saturating_sub(offset)).min(buf.len());
+        let len = usize_of(left(self.end, offset)).min(buf.len());
         let Some(buf) = buf.get_mut(..len) else { return Ok(0) };
         buf.fill(0);
         for part in &self.parts {
-            let before = part.start.saturating_sub(offset);
-            let from = offset.saturating_sub(part.start);
-            let rest = buf.get_mut(usize_of(before)..).unwrap_or_default();
-            let len = usize_of(part.image.len().saturating_sub(from)).min(rest.len());
+            let from = left(offset, part.start);
+            let Some(rest) = buf.get_mut(usize_of(left(part.start, offset))..) else { continue };
+            let len = usize_of(left(part.image.len(), from)).min(rest.len());
             let (own, _) = rest.split_at_mut(len);
             if !own.is_empty() {
                 part.image.read_exact_at(from, own)?;
@@ -84,7 +84,7 @@ impl Joined {
 
     pub(crate) fn will_read(&self, ranges: &[Range<u64>]) {
         for part in &self.parts {
-            let own = |at: u64| at.saturating_sub(part.start).min(part.image.len());
+            let own = |at: u64| left(at, part.start).min(part.image.len());
             let own: Vec<_> = ranges.iter().map(|range| own(range.start)..own(range.end)).collect();
             part.image.will_read(&own);
         }
@@ -116,7 +116,7 @@ impl Joined {
     ) -> Result<u64> {
         let count = geometry.devices.len() as u64;
         // Enough bits for the largest number.
-        let mask = count.saturating_add(1).next_power_of_two().saturating_sub(1);
+        let mask = count.plus(1).next_power_of_two().minus(1);
         let device = u64::from(device) & mask;
         if device > count {
             return Err(place.figure("device", device, Allowed::AtMost(count)));
@@ -139,7 +139,7 @@ impl Joined {
             address.and_then(|address| address.checked_add(len)).is_some_and(|end| end <= part.image.len())
         });
         match (part, address) {
-            (Some(part), Some(address)) => Ok(part.start.saturating_add(address)),
+            (Some(part), Some(address)) => Ok(part.start.plus(address)),
             _ if !self.has_devices() && !geometry.devices.is_empty() => Err(not_given(place, device.max(1))),
             _ => {
                 let end = self.parts.get(index).map_or(0, |part| part.image.len());

@@ -2,7 +2,7 @@
 
 use crate::disk::InodeExtended;
 use crate::reader::Reader;
-use packfs_core::{FileType, Image};
+use packfs_core::{FileType, Image, range_at};
 use packfs_format::{ExtentFrom, InodeId};
 use std::ops::{ControlFlow, Range};
 
@@ -14,7 +14,7 @@ impl Reader {
     pub(crate) fn announce(&self, ids: &[InodeId]) {
         let place = |id: &InodeId| {
             let at = self.inode_at(id.0)?;
-            Some(at..at.saturating_add(size_of::<InodeExtended>() as u64))
+            Some(range_at(at, size_of::<InodeExtended>() as u64))
         };
         self.will_read(&ids.iter().filter_map(place).collect::<Vec<_>>());
         let mut places: Vec<Range<u64>> = Vec::new();
@@ -26,9 +26,9 @@ impl Reader {
             let _ = self.content(&raw, 0..raw.size, &mut |extent| {
                 match extent.from {
                     ExtentFrom::Hole => {}
-                    ExtentFrom::Stored(at) => places.push(at..at.saturating_add(extent.len)),
+                    ExtentFrom::Stored(at) => places.push(range_at(at, extent.len)),
                     ExtentFrom::Block { block, .. } => {
-                        places.push(block.offset..block.offset.saturating_add(block.stored_len.into()));
+                        places.push(range_at(block.offset, block.stored_len.into()));
                     }
                 }
                 if places.len() < PLACES_MAX { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }

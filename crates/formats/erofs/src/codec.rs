@@ -5,6 +5,7 @@ use crate::kernel::Need;
 use packfs_codec::{Algorithm, CodecSettings, Lz4HcSettings, ZstdSettings};
 use packfs_codec::{CodecSpec, DictLens};
 use packfs_core::{Error, Result};
+use packfs_format::units::*;
 
 /// Algorithms by their number on disk.
 pub(crate) const ALGORITHMS: [Algorithm; 4] =
@@ -40,7 +41,7 @@ pub(crate) fn need(algorithm: Algorithm) -> Need {
 
 /// Returns the recipe of clusters of two algorithms in a merged image.
 pub(crate) fn recipe_of(first: u8, second: u8) -> u16 {
-    u16::from(first).saturating_mul(4).saturating_add(second.into())
+    u16::from(first).times(4).plus(second.into())
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -89,7 +90,7 @@ pub(crate) fn parse(text: &str, cluster_len: u32) -> Result<(String, Option<Code
 /// Errors: `Usage`.
 fn parse_one(text: &str, cluster_len: u32) -> Result<(String, Option<CodecSettings>)> {
     let spec: CodecSpec = text.parse().map_err(Error::usage)?;
-    let usual = cluster_len.saturating_mul(LZMA_DICT_FACTOR);
+    let usual = nth_at(0, cluster_len, LZMA_DICT_FACTOR);
     let max = disk::Z_EROFS_LZMA_MAX_DICT_SIZE;
     let dict_lens = DictLens { usual: usual.clamp(LZMA_DICT_LEN_MIN, max), max };
     let settings = spec.resolve(&ALGORITHMS, dict_lens).map_err(Error::usage)?;
@@ -109,7 +110,7 @@ fn zstd_of_clusters(level: i32, cluster_len: u32) -> CodecSettings {
 
 /// Logarithm of the longest window that the superblock announces to kernels.
 fn zstd_window_log(cluster_len: u32) -> u8 {
-    let len = cluster_len.saturating_mul(ZSTD_WINDOW_FACTOR).next_power_of_two();
+    let len = cluster_len.times(ZSTD_WINDOW_FACTOR).next_power_of_two();
     let (min, max) = (
         disk::ZSTD_WINDOWLOG_ABSOLUTEMIN,
         disk::ZSTD_WINDOWLOG_ABSOLUTEMIN + disk::ZSTD_WINDOWLOG_STORED_MAX,

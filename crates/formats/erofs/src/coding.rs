@@ -7,7 +7,7 @@
 use crate::disk;
 use crate::reader::Reader;
 use packfs_codec::Algorithm;
-use packfs_format::{Coding, ExtentFrom};
+use packfs_format::{Coding, ExtentFrom, units::*};
 use std::ops::ControlFlow;
 
 /// Clusters of the packed inode that are examined to detect their length.
@@ -49,7 +49,7 @@ impl Reader {
             if let ExtentFrom::Block { block, .. } = extent.from {
                 longest = longest.max(Some(block.stored_len));
             }
-            seen = seen.saturating_add(1);
+            seen = seen.plus(1);
             if seen == CLUSTERS_SEEN { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         })
         .ok()?;

@@ -8,6 +8,7 @@ use crate::corruption::{Corruption, Place};
 use packfs_codec::BlockRef;
 use packfs_codec::Decoders;
 use packfs_core::Result;
+use packfs_format::units::*;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Memory of the cache; one block is kept whatever its length.
@@ -46,10 +47,10 @@ impl DecodedBlocks {
         if kept.blocks.iter().any(|(found, _)| *found == block) {
             return;
         }
-        let mut len = kept.len.saturating_add(bytes.len());
+        let mut len = kept.len.plus(bytes.len());
         while !kept.blocks.is_empty() && len > KEPT_LEN_MAX {
             let (_, oldest) = kept.blocks.remove(0);
-            len = len.saturating_sub(oldest.len());
+            len = len.minus(oldest.len());
         }
         kept.len = len;
         kept.blocks.push((block, Arc::clone(bytes)));
@@ -74,7 +75,7 @@ impl DecodedBlocks {
         let len = read(&mut stored)?;
         if len < stored.len() {
             let place = Place::at("block of metadata", block.offset);
-            let end = block.offset.saturating_add(len as u64);
+            let end = end_of(block.offset, len as u64);
             return Err(place.outside("the image", block.offset, u64::from(block.stored_len), end));
         }
         let Some(algorithm) = block.algorithm else { return Ok(stored) };

@@ -9,7 +9,7 @@ use crate::inode::not_a;
 use crate::raw::RawInode;
 use crate::reader::Reader;
 use packfs_core::{Error, ErrorKind, FileType, Result, len_of, usize_of};
-use packfs_format::{DirCursor, DirEntry, InodeId, structure};
+use packfs_format::{DirCursor, DirEntry, InodeId, structure, units::*};
 use std::mem::size_of;
 use std::ops::{ControlFlow, Range};
 
@@ -66,7 +66,7 @@ impl DirBlock {
     }
 
     fn dirent(&self, index: usize) -> Result<Dirent> {
-        let at = index.saturating_mul(DIRENT_LEN);
+        let at = index.times(DIRENT_LEN);
         let found = structure(&self.bytes, at).filter(|_| index < self.count());
         found.ok_or_else(|| self.fault("a block that is too short for an entry"))
     }
@@ -74,7 +74,7 @@ impl DirBlock {
     pub(crate) fn entry(&self, index: usize) -> Result<RawEntry<'_>> {
         let dirent = self.dirent(index)?;
         let start = usize::from(dirent.nameoff.get());
-        let next = index.saturating_add(1);
+        let next = index.plus(1);
         let is_last = next == self.count();
         let end = if is_last { self.bytes.len() } else { usize::from(self.dirent(next)?.nameoff.get()) };
         let name = self.bytes.get(start..end).filter(|_| start >= self.names_at);
@@ -100,7 +100,7 @@ impl DirBlock {
         while low < high {
             let middle = low.midpoint(high);
             match self.entry(middle)?.name.cmp(name) {
-                std::cmp::Ordering::Less => low = middle.saturating_add(1),
+                std::cmp::Ordering::Less => low = middle.plus(1),
                 std::cmp::Ordering::Equal => return Ok((middle, true)),
                 std::cmp::Ordering::Greater => high = middle,
             }
@@ -123,8 +123,8 @@ impl Reader {
     }
 
     fn dir_block_range(&self, raw: &RawInode, index: u64) -> Range<u64> {
-        let start = index.saturating_mul(self.geometry.block_len()).min(raw.size);
-        start..start.saturating_add(self.geometry.block_len()).min(raw.size)
+        let start = nth_at(0, index, self.geometry.block_len()).min(raw.size);
+        start..end_of(start, self.geometry.block_len()).min(raw.size)
     }
 
     pub(crate) fn raw_dir(&self, id: InodeId) -> Result<RawInode> {
@@ -161,7 +161,7 @@ impl Reader {
         for index in from.0 >> 16..self.dir_block_count(raw) {
             let block = self.dir_block(raw, index)?;
             for slot in first..block.count() {
-                let cursor = DirCursor(index << 16 | (slot as u64).saturating_add(1));
+                let cursor = DirCursor(index << 16 | (slot as u64).plus(1));
                 let visited = block.entry(slot).and_then(|entry| {
                     fault = fault.take().or(dots.order_fault(raw, entry.name));
                     match entry.name {
@@ -241,7 +241,7 @@ impl Reader {
             match block.find(name)? {
                 (slot, true) => return Ok(Some(InodeId(block.entry(slot)?.nid))),
                 (0, _) => high = middle,
-                (slot, _) if slot == block.count() => low = middle.saturating_add(1),
+                (slot, _) if slot == block.count() => low = middle.plus(1),
                 _ => return Ok(None),
             }
         }

@@ -6,8 +6,7 @@
 //! and that of erofs-utils 1.9.
 #![allow(dead_code, reason = "read side and pack side each use a part")]
 
-use crate::figures::nth_at;
-use packfs_format::disk;
+use packfs_format::{disk, units::*};
 use zerocopy::little_endian::{U16, U32, U64};
 
 pub(crate) const EROFS_SUPER_MAGIC_V1: u32 = 0xE0F5_E1E2;
@@ -472,7 +471,7 @@ pub(crate) fn i_format(version: u16, layout: u16, bit_4: bool) -> U16 {
 /// Number of 4-byte entries before the 2-byte ones, which start at a multiple of 32: `index_start`
 /// is the offset of the first entry of a compact index.
 pub(crate) fn compacted_4b_initial(index_start: u64) -> u64 {
-    (COMPACT_2B_PACK_LEN.saturating_sub(index_start % COMPACT_2B_PACK_LEN) / 4) & 7
+    (COMPACT_2B_PACK_LEN.minus(index_start % COMPACT_2B_PACK_LEN) / 4) & 7
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use crate::disk::*;
 use crate::reader::Reader;
 use packfs_core::{Result, escaped, uuid_text};
-use packfs_format::{FactValue, Facts};
+use packfs_format::{FactValue, Facts, units::*};
 
 impl Reader {
     /// Creation time in seconds since 1970.
@@ -23,7 +23,7 @@ impl Reader {
         };
         facts.push("format", "Format", text("erofs"));
         let label = super_block.volume_name;
-        let label = label.split(|&byte| byte == 0).next().unwrap_or_default();
+        let label = until_nul(&label);
         facts.push("label", "Label", FactValue::Text(escaped(label).to_string()));
         facts.push("uuid", "UUID", FactValue::Text(uuid_text(&super_block.uuid)));
         let codecs = self.codec_names();
@@ -73,7 +73,7 @@ impl Reader {
     fn device_words(&self) -> Vec<String> {
         let rows = self.geometry.devices.iter();
         rows.map(|device| {
-            let tag = device.tag.split(|&byte| byte == 0).next().unwrap_or_default();
+            let tag = until_nul(&device.tag);
             let tag = if tag.is_empty() { String::new() } else { format!(" {}", escaped(tag)) };
             format!("{} blocks from block {}{tag}", device.blocks, device.uniaddr)
         })

@@ -10,7 +10,7 @@ use crate::figures::low_bits;
 use crate::raw::{Layout, RawInode};
 use crate::reader::Reader;
 use packfs_core::{DeviceNumber, Error, FileType, Meta, Owner, Result, Timestamp, usize_of};
-use packfs_format::{Inode, InodeId, InodeKind, filled};
+use packfs_format::{Inode, InodeId, InodeKind, filled, units::*};
 use std::mem::size_of;
 use zerocopy::IntoBytes;
 
@@ -61,7 +61,7 @@ impl Reader {
             0 => self.geometry.image_len,
             _ => self.space_end(),
         };
-        (end.saturating_sub(at) >= size_of::<InodeCompact>() as u64).then_some(at)
+        (left(end, at) >= size_of::<InodeCompact>() as u64).then_some(at)
     }
 
     pub(crate) fn raw_inode(&self, nid: u64) -> Result<RawInode> {
@@ -86,7 +86,7 @@ impl Reader {
             Fields::of_extended(&filled(|bytes| {
                 let (compact, rest) = bytes.split_at_mut(size_of::<InodeCompact>());
                 compact.copy_from_slice(raw.as_bytes());
-                self.read_metadata(at.saturating_add(compact.len() as u64), rest, place)
+                self.read_metadata(at.plus(compact.len() as u64), rest, place)
             })?)
         } else {
             self.compact_fields(&raw)
@@ -198,7 +198,7 @@ impl Reader {
     fn sectors_of(&self, raw: &RawInode) -> u64 {
         let block_len = self.geometry.block_len();
         let blocks = if raw.is_compressed() { raw.block_word } else { raw.size.div_ceil(block_len) };
-        blocks.saturating_mul(block_len / 512)
+        blocks.times(block_len / 512)
     }
 
     pub(crate) fn link_target(&self, id: InodeId) -> Result<Vec<u8>> {

@@ -1,10 +1,9 @@
 //! Reads of Linux (`fs/erofs/{inode,namei,zmap,zdata}.c`): pages of metadata, and clusters.
 
-use crate::figures::nth_at;
 use crate::raw::{Layout, RawInode};
 use crate::reader::Reader;
 use packfs_core::{Result, range_at, u32_of};
-use packfs_format::{ExtentFrom, InodeId, KernelBlock, KernelCache, KernelRead, KernelReads};
+use packfs_format::{ExtentFrom, InodeId, KernelBlock, KernelCache, KernelRead, KernelReads, units::*};
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
@@ -31,8 +30,8 @@ impl Reads<'_> {
         let stream = reader.raw_inode(packed.nid)?;
         reader.content(&stream, 0..packed.size, &mut |extent| {
             if let Some(block) = KernelBlock::of_extent(&extent) {
-                reads.tails_len.1 = reads.tails_len.1.saturating_add(u64::from(block.read.stored));
-                let begins = extent.offset.saturating_sub(start_of(extent.from));
+                reads.tails_len.1 = reads.tails_len.1.plus(u64::from(block.read.stored));
+                let begins = left(extent.offset, start_of(extent.from));
                 reads
                     .tails
                     .insert(block.read.offset, (begins, u32::try_from(extent.len).unwrap_or(u32::MAX)));
@@ -44,7 +43,7 @@ impl Reads<'_> {
 
     /// Returns the page at the start of a directory block.
     fn dir_page(&self, raw: &RawInode, index: u64) -> Result<Option<KernelRead>> {
-        let start = index.saturating_mul(self.reader.geometry.block_len());
+        let start = index.times(self.reader.geometry.block_len());
         let mut found = None;
         self.reader.content(raw, range_at(start, 1), &mut |extent| {
             found = KernelBlock::of_extent(&extent).map(|block| page(block.read.offset / PAGE));
@@ -55,7 +54,7 @@ impl Reads<'_> {
 }
 
 fn page(number: u64) -> KernelRead {
-    KernelRead { offset: number.saturating_mul(PAGE), stored: u32_of(PAGE), decoded: 0 }
+    KernelRead { offset: number.times(PAGE), stored: u32_of(PAGE), decoded: 0 }
 }
 
 /// Offset of an extent's first byte in its decoded block.
@@ -88,10 +87,10 @@ impl KernelReads for Reads<'_> {
         let mut pages = Vec::new();
         let (mut low, mut high) = (0, self.reader.dir_block_count(&raw));
         while low < high {
-            let middle = low.midpoint(high.saturating_sub(1));
+            let middle = low.midpoint(high.minus(1));
             pages.extend(self.dir_page(&raw, middle)?);
             let block = self.reader.dir_block(&raw, middle)?;
-            if block.entry(0)?.name <= name { low = middle.saturating_add(1) } else { high = middle }
+            if block.entry(0)?.name <= name { low = middle.plus(1) } else { high = middle }
         }
         Ok(pages)
     }
@@ -102,7 +101,7 @@ impl KernelReads for Reads<'_> {
         self.reader.content(&raw, 0..raw.size, &mut |extent| {
             let Some(mut block) = KernelBlock::of_extent(&extent) else { return ControlFlow::Continue(()) };
             if let Some((begins, len)) = self.tails.get(&block.read.offset) {
-                block.tail_at = Some(begins.saturating_add(start_of(extent.from)));
+                block.tail_at = Some(begins.plus(start_of(extent.from)));
                 block.shared = true;
                 if block.compressed {
                     block.read.decoded = *len;

@@ -8,7 +8,7 @@ use crate::corruption::Place;
 use crate::reader::Reader;
 use crate::windows::WINDOW_LEN;
 use packfs_core::{Result, len_of, usize_of};
-use packfs_format::{OnDisk, filled};
+use packfs_format::{OnDisk, filled, units::*};
 use std::sync::Arc;
 use zerocopy::{FromBytes, IntoBytes};
 
@@ -47,7 +47,7 @@ impl Reader {
 
     /// Reads up to `count` windows; fewer bytes only at the end.
     fn read_windows(&self, start: u64, count: u64) -> Result<Vec<u8>> {
-        let mut bytes = vec![0; usize_of(count.saturating_mul(WINDOW_LEN))];
+        let mut bytes = vec![0; usize_of(count.times(WINDOW_LEN))];
         let len = self.read_space(start, &mut bytes)?;
         bytes.truncate(len);
         Ok(bytes)
@@ -59,14 +59,12 @@ impl Reader {
         let (mut from, mut missing) = (at, out);
         while !missing.is_empty() {
             let (start, window) = self.window(from)?;
-            let found = window.get(usize_of(len_of(&(start..from)))..).unwrap_or_default();
+            let found = window.get(usize_of(len_of(&(start..from)))..).filter(|found| !found.is_empty());
+            let found = found.ok_or_else(|| place.outside("the image", at, out_len, self.space_end()))?;
             let len = found.len().min(missing.len());
-            if len == 0 {
-                return Err(place.outside("the image", at, out_len, self.space_end()));
-            }
             let (target, rest) = missing.split_at_mut(len);
             target.copy_from_slice(found.split_at(len).0);
-            (from, missing) = (from.saturating_add(len as u64), rest);
+            (from, missing) = (from.plus(len as u64), rest);
         }
         Ok(())
     }

@@ -6,9 +6,9 @@
 
 use crate::corruption::{Allowed, Corruption, Place};
 use crate::disk::*;
-use crate::figures::{low_bits, nth_at};
+use crate::figures::low_bits;
 use packfs_core::{Error, Image, Result, usize_of};
-use packfs_format::{filled, structure};
+use packfs_format::{filled, structure, units::*};
 use std::mem::{offset_of, size_of};
 
 const SUPER_BLOCK_END: u64 = EROFS_SUPER_OFFSET + SUPER_BLOCK_LEN as u64;
@@ -29,7 +29,7 @@ pub(crate) struct Device {
 impl Device {
     /// End in the whole address space, in blocks.
     pub(crate) fn end(&self) -> u64 {
-        self.uniaddr.saturating_add(self.blocks)
+        end_of(self.uniaddr, self.blocks)
     }
 }
 
@@ -99,8 +99,8 @@ impl Geometry {
         let found = u64::from(super_block.sb_extslots);
         let super_block_len = nth_at(SUPER_BLOCK_LEN as u64, found, SLOT_LEN);
         let end = image_len.min((1 << block_bits).max(4096));
-        if EROFS_SUPER_OFFSET.saturating_add(super_block_len) > end {
-            let allowed = end.saturating_sub(SUPER_BLOCK_END) / SLOT_LEN;
+        if EROFS_SUPER_OFFSET.plus(super_block_len) > end {
+            let allowed = left(end, SUPER_BLOCK_END) / SLOT_LEN;
             return Err(place.figure("extension slots", found, Allowed::AtMost(allowed)));
         }
         if super_block.dirblkbits != 0 {
@@ -132,9 +132,8 @@ impl Geometry {
             devices: Vec::new(),
             devices_at: 0,
         };
-        let inodes_len = super_block.inos.get().saturating_mul(INODE_LEN_HINT);
         // Most writers store inodes there in sequence.
-        let inodes = geometry.meta_at..geometry.meta_at.saturating_add(inodes_len);
+        let inodes = geometry.meta_at..nth_at(geometry.meta_at, super_block.inos.get(), INODE_LEN_HINT);
         image.will_read(std::slice::from_ref(&inodes));
         geometry.read_special_nids(place)?;
         geometry.read_codecs(image, place)?;
@@ -164,7 +163,7 @@ impl Geometry {
 
     /// Reads the settings of codecs, which follow the superblock in the order of their numbers.
     fn read_codecs(&mut self, image: &dyn Image, place: Place) -> Result<()> {
-        let mut at = EROFS_SUPER_OFFSET.saturating_add(self.super_block_len);
+        let mut at = EROFS_SUPER_OFFSET.plus(self.super_block_len);
         self.settings.end = at;
         let u1 = self.super_block.u1.get();
         if !self.has(EROFS_FEATURE_INCOMPAT_COMPR_CFGS) {
@@ -185,9 +184,9 @@ impl Geometry {
             let place = Place { what: "codec settings", at, ..place };
             let head: CfgLength = filled(|bytes| read(image, place, at, bytes))?;
             let mut body = vec![0; usize::from(head.size.get())];
-            at = at.saturating_add(size_of::<CfgLength>() as u64);
+            at = at.plus(size_of::<CfgLength>() as u64);
             read(image, place, at, &mut body)?;
-            at = at.saturating_add(body.len() as u64);
+            at = at.plus(body.len() as u64);
             self.settings.words.push(settings_words(algorithm, &body, place)?);
         }
         self.settings.end = at;
@@ -218,7 +217,7 @@ impl Geometry {
 
 fn read(image: &dyn Image, place: Place, at: u64, out: &mut [u8]) -> Result<()> {
     let (len, end) = (out.len() as u64, image.len());
-    if at.saturating_add(len) > end {
+    if end_of(at, len) > end {
         return Err(place.outside("the image", at, len, end));
     }
     image.read_exact_at(at, out)
@@ -229,9 +228,9 @@ fn read_super_block(image: &dyn Image) -> Result<SuperBlock> {
     if len < SUPER_BLOCK_END {
         return Err(Corruption::Short { len }.into());
     }
-    let there = usize_of(len.saturating_sub(EROFS_SUPER_OFFSET)).min(size_of::<SuperBlock>());
+    let there = usize_of(len.minus(EROFS_SUPER_OFFSET)).min(size_of::<SuperBlock>());
     let super_block: SuperBlock =
-        filled(|bytes| image.read_exact_at(EROFS_SUPER_OFFSET, bytes.get_mut(..there).unwrap_or_default()))?;
+        filled(|bytes| image.read_exact_at(EROFS_SUPER_OFFSET, bytes.within_mut(..there)))?;
     match super_block.magic.get() {
         EROFS_SUPER_MAGIC_V1 => Ok(super_block),
         found => Err(Corruption::Magic { found }.into()),
@@ -297,7 +296,7 @@ fn settings_words(algorithm: u8, body: &[u8], place: Place) -> Result<String> {
                 let allowed = Allowed::AtMost(u64::from(ZSTD_WINDOWLOG_STORED_MAX));
                 return Err(place.figure("zstd window bits above 10", found.windowlog, allowed));
             }
-            format!("zstd windowlog={}", found.windowlog.saturating_add(ZSTD_WINDOWLOG_ABSOLUTEMIN))
+            format!("zstd windowlog={}", found.windowlog.plus(ZSTD_WINDOWLOG_ABSOLUTEMIN))
         }
     })
 }

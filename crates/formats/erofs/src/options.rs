@@ -10,7 +10,7 @@ use crate::kernel::{self, Version};
 use crate::rules::{ByPath, Rules, Storage};
 use packfs_codec::CodecSettings;
 use packfs_core::{NodeKind, Result, Tree};
-use packfs_format::{DataFile, PackSettings};
+use packfs_format::{DataFile, PackSettings, units::*};
 
 /// Data that is stored in the packed inode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,8 +73,8 @@ impl Metabox {
         let mut total = 0_u64;
         for (_, node) in tree.nodes() {
             if let NodeKind::File { len, .. } = node.kind {
-                count = count.saturating_add(1);
-                total = total.saturating_add(len);
+                count = count.plus(1);
+                total = total.plus(len);
             }
         }
         tree.node_count() > 1 && (!self.for_small_files || total / SMALL_FILE_LEN < count)

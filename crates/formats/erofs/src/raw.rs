@@ -3,6 +3,7 @@
 use crate::corruption::Place;
 use crate::disk::*;
 use packfs_core::{FileType, Timestamp};
+use packfs_format::units::*;
 use std::mem::size_of;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,12 +64,12 @@ impl RawInode {
     }
 
     pub(crate) fn xattrs_at(&self) -> u64 {
-        self.at.saturating_add(self.len())
+        self.at.plus(self.len())
     }
 
     /// End of its xattrs, where an index or inline data starts.
     pub(crate) fn tail_at(&self) -> u64 {
-        self.xattrs_at().saturating_add(self.xattr_len)
+        self.xattrs_at().plus(self.xattr_len)
     }
 
     pub(crate) fn is_compressed(&self) -> bool {

@@ -13,7 +13,7 @@ use crate::raw::{LongPrefix, RawInode};
 use crate::windows::Windows;
 use packfs_codec::BlockRef;
 use packfs_core::{Fetched, FileType, Image, Result, range_at, usize_of};
-use packfs_format::{Extent, ExtentFrom, SortedDirs, crc32c};
+use packfs_format::{Extent, ExtentFrom, SortedDirs, crc32c, units::*};
 use std::ops::{ControlFlow, Range};
 use std::sync::{Arc, Mutex};
 
@@ -100,7 +100,7 @@ impl Reader {
 
     pub(crate) fn space_end(&self) -> u64 {
         match &self.metabox {
-            Some(metabox) => metabox.start.saturating_add(metabox.inode.size),
+            Some(metabox) => end_of(metabox.start, metabox.inode.size),
             None => self.joined.end(),
         }
     }
@@ -110,9 +110,9 @@ impl Reader {
         let Some(metabox) = self.metabox.as_ref().filter(|metabox| offset >= metabox.start) else {
             return self.joined.read_at(offset, buf);
         };
-        let from = offset.saturating_sub(metabox.start);
-        let len = metabox.inode.size.saturating_sub(from).min(buf.len() as u64);
-        let buf = buf.get_mut(..usize_of(len)).unwrap_or_default();
+        let from = offset.minus(metabox.start);
+        let len = left(metabox.inode.size, from).min(buf.len() as u64);
+        let buf = buf.within_mut(..usize_of(len));
         self.read_content(&metabox.inode, from, buf)?;
         Ok(buf.len())
     }
@@ -123,7 +123,7 @@ impl Reader {
 
     pub(crate) fn place(&self, what: &'static str, at: u64) -> Place {
         match self.metabox.as_ref().filter(|metabox| at >= metabox.start) {
-            Some(metabox) => Place { what, at: at.saturating_sub(metabox.start), metabox: true },
+            Some(metabox) => Place { what, at: at.minus(metabox.start), metabox: true },
             None => Place::at(what, at),
         }
     }
@@ -137,7 +137,7 @@ impl Reader {
         self.content(raw, range, &mut |extent| {
             let len = usize::try_from(extent.len).unwrap_or(usize::MAX);
             let part = out.get_mut(filled..).and_then(|rest| rest.get_mut(..len));
-            filled = filled.saturating_add(len);
+            filled = filled.plus(len);
             if let Some(part) = part {
                 outcome = self.fill(&extent, part, raw.place);
             }
@@ -178,14 +178,12 @@ impl Image for Reader {
     fn read_at(&self, offset: u64, buf: &mut [u8]) -> Result<usize> {
         match &self.metabox {
             // A read that starts in the files may end in the metabox.
-            Some(metabox)
-                if offset < metabox.start && offset.saturating_add(buf.len() as u64) > metabox.start =>
-            {
-                let len = usize_of(metabox.start.saturating_sub(offset));
+            Some(metabox) if offset < metabox.start && end_of(offset, buf.len() as u64) > metabox.start => {
+                let len = usize_of(metabox.start.minus(offset));
                 let (files, rest) = buf.split_at_mut(len.min(buf.len()));
                 files.fill(0);
                 self.joined.read_at(offset, files)?;
-                Ok(files.len().saturating_add(self.read_space(metabox.start, rest)?))
+                Ok(files.len().plus(self.read_space(metabox.start, rest)?))
             }
             _ => self.read_space(offset, buf),
         }

@@ -6,12 +6,11 @@
 
 use crate::data::{ClusterMap, RunFrom};
 use crate::disk::*;
-use crate::figures::nth_at;
 use crate::raw::{Layout, RawInode};
 use crate::reader::Reader;
 use crate::space_map::{Claims, Sharing};
 use packfs_core::{ErrorKind, FileType, Result, range_at};
-use packfs_format::SpaceOwner;
+use packfs_format::{SpaceOwner, units::*};
 use std::ops::{ControlFlow, Range};
 
 impl Reader {
@@ -34,7 +33,7 @@ impl Reader {
     pub(crate) fn fixed_claims(&self) -> Claims {
         let geometry = &self.geometry;
         let mut claims = Claims::default();
-        let super_block_end = EROFS_SUPER_OFFSET.saturating_add(geometry.super_block_len);
+        let super_block_end = EROFS_SUPER_OFFSET.plus(geometry.super_block_len);
         claims.add(0..EROFS_SUPER_OFFSET, Sharing::Alone, "boot area");
         claims.add(EROFS_SUPER_OFFSET..super_block_end, Sharing::Alone, "superblock");
         claims.add(super_block_end..geometry.settings.end, Sharing::Alone, "codec settings");
@@ -128,13 +127,13 @@ impl Reader {
             Layout::FlatPlain | Layout::FlatInline => tail..tail,
             Layout::ChunkBased => {
                 let map = self.chunk_map(raw)?;
-                let len = map.row_count(raw.size).saturating_mul(map.row_len);
+                let len = map.row_count(raw.size).times(map.row_len);
                 range_at(map.at, len)
             }
             Layout::CompressedFull | Layout::CompressedCompact => {
                 let start = tail.next_multiple_of(MAP_HEADER_ALIGN);
                 let end = match self.cluster_map(raw)? {
-                    ClusterMap::Packed(_) => start.saturating_add(size_of::<MapHeader>() as u64),
+                    ClusterMap::Packed(_) => start.plus(size_of::<MapHeader>() as u64),
                     ClusterMap::Index(index) => index.end(),
                     ClusterMap::Encoded(head) => head.end(),
                 };

@@ -8,7 +8,7 @@ use crate::corruption::Corruption;
 use crate::raw::RawInode;
 use crate::reader::Reader;
 use packfs_core::{FileType, Result};
-use packfs_format::{Budget, DirCursor};
+use packfs_format::{Budget, DirCursor, units::*};
 use std::collections::HashSet;
 use std::ops::ControlFlow;
 
@@ -18,14 +18,14 @@ const DECODED_TIMES_MAX: u64 = 256;
 impl Reader {
     /// Limit of decoded metadata for this image, in bytes.
     pub(crate) fn metadata_budget(&self) -> Budget {
-        Budget::new(self.geometry.image_len.saturating_mul(DECODED_TIMES_MAX))
+        Budget::new(nth_at(0, self.geometry.image_len, DECODED_TIMES_MAX))
     }
 
     /// Limit of inodes for this image.
     pub(crate) fn inode_budget(&self) -> Budget {
-        let decoded_max = self.geometry.image_len.saturating_mul(DECODED_TIMES_MAX);
+        let decoded_max = nth_at(0, self.geometry.image_len, DECODED_TIMES_MAX);
         let metabox_len = self.metabox.as_ref().map_or(0, |metabox| metabox.inode.size.min(decoded_max));
-        Budget::new((self.geometry.image_len.saturating_add(metabox_len) / 32).saturating_add(1))
+        Budget::new((end_of(self.geometry.image_len, metabox_len) / 32).plus(1))
     }
 
     /// Calls `visit` for each named inode, the root first.

@@ -1,6 +1,7 @@
 //! A bounded cache of windows of the address space.
 
 use packfs_core::usize_of;
+use packfs_format::units::*;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -34,9 +35,9 @@ struct Walk {
 impl Walk {
     /// Returns the number of windows to read on a miss.
     fn run_at(&mut self, number: u64) -> u64 {
-        let goes_on = (self.next..=self.next.saturating_add(SKIP_MAX)).contains(&number);
-        self.run = if goes_on { self.run.saturating_mul(2).clamp(1, RUN_MAX) } else { 1 };
-        self.next = number.saturating_add(self.run);
+        let goes_on = (self.next..=self.next.plus(SKIP_MAX)).contains(&number);
+        self.run = if goes_on { self.run.times(2).clamp(1, RUN_MAX) } else { 1 };
+        self.next = number.plus(self.run);
         self.run
     }
 }

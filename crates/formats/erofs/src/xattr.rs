@@ -6,10 +6,10 @@
 
 use crate::corruption::{Allowed, Place};
 use crate::disk::*;
-use crate::figures::nth_at;
 use crate::raw::{LongPrefix, RawInode};
 use crate::reader::Reader;
 use packfs_core::{Result, Xattrs, len_of, usize_of};
+use packfs_format::units::*;
 use std::mem::size_of;
 use zerocopy::little_endian::U32;
 
@@ -99,7 +99,7 @@ impl Reader {
         }
         let head: XattrIbodyHeader = self.read_struct(raw.xattrs_at(), place)?;
         let shared_count = u64::from(head.h_shared_count);
-        let shared_at = raw.xattrs_at().saturating_add(head_len);
+        let shared_at = raw.xattrs_at().plus(head_len);
         let end = raw.tail_at();
         let shared_max = len_of(&(shared_at..end)) / SHARED_ID_LEN;
         if shared_count > shared_max {
@@ -113,7 +113,7 @@ impl Reader {
         let mut at = nth_at(shared_at, shared_count, SHARED_ID_LEN);
         while at < end {
             let stored = self.stored_xattr(at, place)?;
-            at = at.saturating_add(stored.len);
+            at = at.plus(stored.len);
             if at > end {
                 return Err(place.fault("an xattr longer than their room"));
             }
@@ -134,10 +134,10 @@ impl Reader {
     }
 
     fn shared_xattr_at(&self, id: u32) -> Result<(u64, Place)> {
-        let within = self.geometry.xattrs_at.saturating_add(u64::from(id) * XATTR_ALIGN);
+        let within = self.geometry.xattrs_at.plus(u64::from(id) * XATTR_ALIGN);
         let at = match &self.metabox {
             Some(metabox) if self.geometry.has_compat(EROFS_FEATURE_COMPAT_SHARED_EA_IN_METABOX) => {
-                metabox.start.saturating_add(within)
+                metabox.start.plus(within)
             }
             _ if within >= self.geometry.image_len => {
                 let place = Place::at("shared xattr", within);
@@ -151,10 +151,10 @@ impl Reader {
     fn stored_xattr(&self, at: u64, place: Place) -> Result<Stored> {
         let entry: XattrEntry = self.read_struct(at, place)?;
         let mut suffix = vec![0; usize::from(entry.e_name_len)];
-        let name_at = at.saturating_add(size_of::<XattrEntry>() as u64);
+        let name_at = at.plus(size_of::<XattrEntry>() as u64);
         self.read_metadata(name_at, &mut suffix, place)?;
-        let value_at = name_at.saturating_add(u64::from(entry.e_name_len));
-        let end = value_at.saturating_add(u64::from(entry.e_value_size.get()));
+        let value_at = name_at.plus(u64::from(entry.e_name_len));
+        let end = value_at.plus(u64::from(entry.e_value_size.get()));
         let len = len_of(&(at..end)).next_multiple_of(XATTR_ALIGN);
         Ok(Stored { entry, suffix, value_at, len })
     }
@@ -177,7 +177,7 @@ impl Reader {
             _ => (0, &b""[..]),
         };
         let Some(prefix) = short_prefix(base) else {
-            set.figures.unknown = set.figures.unknown.saturating_add(1);
+            set.figures.unknown = set.figures.unknown.plus(1);
             return Ok(());
         };
         let own = [infix, &*stored.suffix].concat();
@@ -197,8 +197,8 @@ impl Reader {
             return Err(place.fault(fault));
         }
         let mut value = vec![0; usize::from(stored.entry.e_value_size.get())];
-        set.names_len = set.names_len.saturating_add(name.len()).saturating_add(1);
-        set.values_len = set.values_len.saturating_add(value.len());
+        set.names_len = set.names_len.plus(name.len()).plus(1);
+        set.values_len = set.values_len.plus(value.len());
         if set.names_len > NAMES_LEN_MAX || set.values_len > VALUES_LEN_MAX {
             return Err(place.fault("more xattrs than an inode can have"));
         }
@@ -236,7 +236,7 @@ impl Reader {
         };
         let place = Place::at("long xattr prefix", at);
         let read = |at: u64, out: &mut [u8]| match holder {
-            Some(raw) if at.saturating_add(out.len() as u64) > raw.size => {
+            Some(raw) if end_of(at, out.len() as u64) > raw.size => {
                 Err(place.outside("the inode that contains it", at, out.len() as u64, raw.size))
             }
             Some(raw) => self.read_content(raw, at, out),
@@ -251,9 +251,9 @@ impl Reader {
                 return Err(place.figure("length", len, Allowed::Between(1, PREFIX_LEN_MAX)));
             }
             let mut bytes = vec![0; usize_of(len)];
-            at = at.saturating_add(head.len() as u64);
+            at = at.plus(head.len() as u64);
             read(at, &mut bytes)?;
-            at = at.saturating_add(len);
+            at = at.plus(len);
             let base_index = bytes.remove(0);
             prefixes.push(LongPrefix { base_index, infix: bytes });
         }
@@ -271,8 +271,8 @@ impl Reader {
         let mut end = start;
         for prefix in &self.prefixes {
             // Each has a length of 2 bytes and the number of the short prefix.
-            let infix_at = end.next_multiple_of(XATTR_ALIGN).saturating_add(3);
-            end = infix_at.saturating_add(prefix.infix.len() as u64);
+            let infix_at = end.next_multiple_of(XATTR_ALIGN).plus(3);
+            end = infix_at.plus(prefix.infix.len() as u64);
         }
         Some(start..end)
     }

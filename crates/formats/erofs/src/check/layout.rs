@@ -6,6 +6,7 @@ use crate::disk::*;
 use crate::reader::Reader;
 use packfs_core::{Result, len_of, parts_of, range_at, usize_of};
 use packfs_format::check::Report;
+use packfs_format::units::*;
 
 /// Limit of the bytes without an owner that are searched for nonzero data.
 const UNUSED_LEN_MAX: u64 = 64 << 20;
@@ -62,7 +63,7 @@ impl Reader {
         for (index, device) in geometry.devices.iter().enumerate() {
             let others = geometry.devices.iter().take(index);
             let mut others = others.filter(|other| other.uniaddr != 0 && device.uniaddr != 0);
-            let place = format_args!("device {}", index.saturating_add(1)).to_string();
+            let place = format_args!("device {}", index.plus(1)).to_string();
             if others.any(|other| other.uniaddr < device.end() && device.uniaddr < other.end()) {
                 report.error(&place, "its addresses are another device's, too");
             }
@@ -132,14 +133,14 @@ impl Reader {
         let mut bytes = Vec::new();
         for unused in owners.iter().filter(|owner| owner.owner == "unused") {
             let searched = range_at(unused.offset, unused.len.min(left));
-            left = left.saturating_sub(len_of(&searched));
+            left = left.minus(len_of(&searched));
             for part in parts_of(searched, PART_LEN) {
                 bytes.resize(usize_of(len_of(&part)), 0);
                 self.read_space(part.start, &mut bytes)?;
                 let count = bytes.iter().filter(|&&byte| byte != 0).count() as u64;
                 if count > 0 {
                     first.get_or_insert(unused.offset);
-                    found = found.saturating_add(count);
+                    found = found.plus(count);
                 }
             }
         }

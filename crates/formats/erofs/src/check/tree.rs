@@ -9,8 +9,8 @@ use crate::reader::Reader;
 use crate::space_map::Claims;
 use packfs_codec::BlockRef;
 use packfs_core::{ErrorKind, FileType, Name, Result, escaped};
-use packfs_format::Budget;
 use packfs_format::check::{EntryPath, Hierarchy, Report, Tally};
+use packfs_format::{Budget, units::*};
 use std::ops::ControlFlow;
 
 #[derive(Default)]
@@ -71,7 +71,7 @@ impl Walk<'_, '_> {
         {
             if let Some(raw) = raw {
                 self.contents(&word, raw)?;
-                self.seen.inode_count = self.seen.inode_count.saturating_add(1);
+                self.seen.inode_count = self.seen.inode_count.plus(1);
             }
         }
         if reader.metabox.is_some() {
@@ -121,7 +121,7 @@ impl Walk<'_, '_> {
                 match entry.name {
                     b"." => self.dot(index, &mut dots[0], &entry, raw.nid),
                     b".." => self.dot(index, &mut dots[1], &entry, parent_nid),
-                    _ if self.entry(index, &entry)? => subdirs = subdirs.saturating_add(1),
+                    _ if self.entry(index, &entry)? => subdirs = subdirs.plus(1),
                     _ => {}
                 }
                 if self.report.is_full() {
@@ -174,7 +174,7 @@ impl Walk<'_, '_> {
             self.report.error(&path, "no entry \"..\"");
         }
         // A compact inode with more links than fit stores 1.
-        let wanted = subdirs.saturating_add(2);
+        let wanted = subdirs.plus(2);
         if self.seen.whole && raw.nlink != wanted && raw.nlink != 1 {
             let nlink = raw.nlink;
             let fault = format_args!("link count {nlink}, but it has {subdirs} subdirectories");
@@ -223,7 +223,7 @@ impl Walk<'_, '_> {
     }
 
     fn inode(&mut self, path: &EntryPath<'_>, raw: &RawInode) -> Result<()> {
-        self.seen.inode_count = self.seen.inode_count.saturating_add(1);
+        self.seen.inode_count = self.seen.inode_count.plus(1);
         if !raw.extended
             && raw.nlink == 1
             && raw.file_type != FileType::Directory
@@ -380,8 +380,8 @@ struct StoredBlocks {
 impl StoredBlocks {
     fn add(&mut self, offset: u64, len: u64) {
         if self.last.replace(offset) != Some(offset) {
-            let end = offset.saturating_add(len).div_ceil(1 << self.bits);
-            self.count = self.count.saturating_add(end.saturating_sub(offset >> self.bits));
+            let end = end_of(offset, len).div_ceil(1 << self.bits);
+            self.count = self.count.plus(end.minus(offset >> self.bits));
         }
     }
 }

@@ -4,6 +4,7 @@
 use super::SHA256_LEN;
 use super::tree::{File, Inode, PATH_LEN_MAX, Tree};
 use packfs_core::{Error, FileType, Owner, Result, Timestamp, Xattrs, escaped, from_hex, hex_byte, to_hex};
+use packfs_format::units::*;
 use std::collections::HashMap;
 
 const FIELDS: usize = 11;
@@ -46,7 +47,7 @@ impl Parser {
     ///
     /// Errors: `Corrupt` for an invalid line, with its number.
     pub fn line(&mut self, line: &[u8]) -> Result<()> {
-        self.lines = self.lines.saturating_add(1);
+        self.lines = self.lines.plus(1);
         self.parse(line).map_err(|fault| corrupt(self.lines, &fault))
     }
 
@@ -98,7 +99,7 @@ impl Parser {
         if line.contains(&0) {
             return Err("it has a NUL byte".into());
         }
-        let mut fields = line.splitn(FIELDS.saturating_add(1), |byte| *byte == b' ');
+        let mut fields = line.splitn(FIELDS.plus(1), |byte| *byte == b' ');
         let mut next = |name: &str| fields.next().ok_or_else(|| format!("the field {name} is missing"));
         let path = unescaped(next("PATH")?)?;
         let size = next("SIZE")?;
@@ -108,7 +109,7 @@ impl Parser {
             None => (false, mode),
         };
         // Images have 16 bits for the mode.
-        let mode = u16::try_from(number(mode, 8, "MODE")? & 0xffff).unwrap_or_default();
+        let mode = (number(mode, 8, "MODE")? & 0xffff) as u16;
         let file_type = FileType::from_mode_bits(mode.into());
         let file_type = file_type.ok_or_else(|| format!("MODE {mode:o} names no file type"))?;
         let mut inode = Inode::new(file_type, mode);
@@ -182,8 +183,8 @@ impl Parser {
     fn place<'a>(&self, path: &'a [u8]) -> Parsed<(u32, &'a [u8])> {
         let shown = escaped(path);
         let at = path.iter().rposition(|byte| *byte == b'/').ok_or("a path must begin with a slash")?;
-        let parent = path.get(..at).unwrap_or_default();
-        let name = path.get(at.saturating_add(1)..);
+        let parent = path.within(..at);
+        let name = path.get(at.plus(1)..);
         let name = name.filter(|name| !name.is_empty()).ok_or_else(|| format!("\"{shown}\" has no name"))?;
         let Some(Found::Inode(parent)) = self.find(parent) else {
             return Err(format!("the directory of \"{shown}\" must come in a line before"));
@@ -275,8 +276,8 @@ fn xattrs(text: &[u8]) -> Parsed<Xattrs> {
     for field in text.strip_suffix(b" ").unwrap_or(text).split(|byte| *byte == b' ') {
         let at = field.iter().position(|byte| *byte == b'=');
         let at = at.ok_or_else(|| format!("attribute \"{}\" has no =", escaped(field)))?;
-        let value = field.get(at.saturating_add(1)..).unwrap_or_default();
-        xattrs.insert(unescaped(field.get(..at).unwrap_or_default())?, unescaped(value)?);
+        let value = field.within(at.plus(1)..);
+        xattrs.insert(unescaped(field.within(..at))?, unescaped(value)?);
     }
     Ok(xattrs)
 }

@@ -5,6 +5,7 @@ use super::SHA256_LEN;
 use super::names::*;
 use super::tree::{Inode, Tree};
 use packfs_core::{Error, FileType, Result, Xattrs};
+use packfs_format::units::*;
 
 /// `FS_VERITY_HASH_ALG_SHA256` of Linux's `fsverity.h`, also in the attribute of overlayfs.
 pub(super) const SHA256: u8 = 1;
@@ -18,7 +19,7 @@ pub(crate) fn has_whiteouts(tree: &Tree) -> bool {
 
 fn metacopy(digest: Option<[u8; SHA256_LEN]>) -> Vec<u8> {
     let Some(digest) = digest else { return Vec::new() };
-    let len = u8::try_from(METACOPY_HEAD_LEN.saturating_add(SHA256_LEN)).unwrap_or(u8::MAX);
+    let len = u8::try_from(METACOPY_HEAD_LEN.plus(SHA256_LEN)).unwrap_or(u8::MAX);
     [[0, len, 0, SHA256].as_slice(), digest.as_slice()].concat()
 }
 

@@ -1,6 +1,7 @@
 //! Inodes and names of an image to be written.
 
 use packfs_core::{Error, FileType, Name, Owner, Result, Timestamp, Xattrs, escaped};
+use packfs_format::units::*;
 use std::collections::BTreeMap;
 
 /// Longest path of an object or target of a symbolic link (`PATH_MAX` without the NUL).
@@ -101,11 +102,8 @@ impl Inode {
     }
 
     fn check_xattrs_len(&self) -> Result<(), &'static str> {
-        let lens = self
-            .xattrs
-            .iter()
-            .map(|(name, value)| XATTR_HEAD_LEN.saturating_add(name.len()).saturating_add(value.len()));
-        match lens.fold(XATTRS_HEAD_LEN, usize::saturating_add) {
+        let lens = self.xattrs.iter().map(|(name, value)| XATTR_HEAD_LEN.plus(name.len()).plus(value.len()));
+        match lens.fold(XATTRS_HEAD_LEN, usize::plus) {
             0..=XATTRS_LEN_MAX => Ok(()),
             _ => Err("its attributes take more than 32767 bytes"),
         }

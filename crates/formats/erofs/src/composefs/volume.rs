@@ -8,7 +8,7 @@ use packfs_core::{Error, FileType, Image, ImagePath, Name, Result, Xattrs, escap
 use packfs_format::{
     Caching, Check, DirCursor, DirEntry, Directories, Extent, ExtentFrom, FactValue, Facts, Finding,
     FormatInfo, Health, Inode, InodeId, InodeKind, Object, ObjectFiles, Objects, Severity, Space, SpaceOwner,
-    Storage, StoredExtent, Volume,
+    Storage, StoredExtent, Volume, units::*,
 };
 use std::collections::{HashMap, HashSet};
 use std::ops::{ControlFlow, Range};
@@ -173,8 +173,8 @@ impl Volume for ComposefsVolume {
         let end = range.end.min(object.len);
         let start = range.start.min(end);
         if start < end {
-            let at = self.data.place_of(&object)?.saturating_add(start);
-            let len = end.saturating_sub(start);
+            let at = self.data.place_of(&object)?.plus(start);
+            let len = end.minus(start);
             let _ = visit(Extent { offset: start, len, from: ExtentFrom::Stored(at) });
         }
         Ok(())
@@ -358,11 +358,11 @@ impl Data {
             return Ok(*at);
         }
         let last = places.rows.last().map(|(at, object)| range_at(*at, object.len).end);
-        let at = last.unwrap_or(self.image.len()).saturating_add(GAP) & !(GAP.saturating_sub(1));
-        if at.saturating_add(object.len) >= self.len() {
+        let at = end_of(last.unwrap_or(self.image.len()), GAP) & !(GAP - 1);
+        if end_of(at, object.len) >= self.len() {
             return Err(Error::unsupported("composefs image", "objects of more than 8 EiB together"));
         }
-        places.len = places.len.saturating_add(object.len);
+        places.len = places.len.plus(object.len);
         places.rows.push((at, object.clone()));
         places.by_object.insert(object.clone(), at);
         Ok(at)
@@ -407,9 +407,9 @@ impl Image for Data {
                 None => return Ok(0),
             }
         };
-        let within = offset.saturating_sub(at);
-        let room = image.len().saturating_sub(within).min(buf.len() as u64);
-        image.read_at(within, buf.get_mut(..usize_of(room)).unwrap_or_default())
+        let within = offset.minus(at);
+        let room = left(image.len(), within).min(buf.len() as u64);
+        image.read_at(within, buf.within_mut(..usize_of(room)))
     }
 
     fn name(&self) -> String {

@@ -3,10 +3,11 @@
 use super::{RunFrom, Runs};
 use crate::corruption::Place;
 use crate::disk::*;
-use crate::figures::{low_bits, nth_at};
+use crate::figures::low_bits;
 use crate::raw::RawInode;
 use crate::reader::Reader;
 use packfs_core::{Error, Result};
+use packfs_format::units::*;
 use std::mem::size_of;
 use zerocopy::little_endian::U32;
 
@@ -43,7 +44,7 @@ impl Reader {
             at: raw.tail_at().next_multiple_of(row_len),
             row_len,
             // At most 16 and 31.
-            chunk_bits: self.geometry.block_bits.saturating_add(bits_above_block),
+            chunk_bits: self.geometry.block_bits.plus(bits_above_block),
             address_bits: if wide { 48 } else { 32 },
         })
     }
@@ -55,7 +56,7 @@ impl Reader {
         let place = raw.place.of("chunk map of the inode");
         for index in runs.range.start >> map.chunk_bits.. {
             let offset = index << map.chunk_bits;
-            let len = raw.size.saturating_sub(offset).min(chunk_len);
+            let len = raw.size.minus(offset).min(chunk_len);
             let found = self.chunk_place(&map, index, len, place)?;
             let from = found.map_or(RunFrom::Hole, RunFrom::Stored);
             if runs.push(offset, len, from).is_break() {
@@ -75,7 +76,7 @@ impl Reader {
         let map = self.chunk_map(raw)?;
         let place = raw.place.of("chunk map of the inode");
         for index in 0..map.row_count(raw.size) {
-            let len = raw.size.saturating_sub(index << map.chunk_bits).min(1 << map.chunk_bits);
+            let len = raw.size.minus(index << map.chunk_bits).min(1 << map.chunk_bits);
             visit(len, self.chunk_place(&map, index, len, place)?)?;
         }
         Ok(())

@@ -13,6 +13,7 @@ use crate::raw::RawInode;
 use crate::reader::Reader;
 use packfs_codec::BlockRef;
 use packfs_core::{Result, len_of, range_at};
+use packfs_format::units::*;
 use std::ops::{ControlFlow, Range};
 
 #[derive(Clone, Copy, Debug)]
@@ -76,7 +77,7 @@ impl Reader {
     /// True if the cluster after the inode is uncompressed and starts within a block.
     pub(crate) fn has_plain_inline_cluster(&self, raw: &RawInode, index: &IndexHead) -> Result<bool> {
         let mut entries = Entries::new(self, raw, index);
-        let head = find_head(&mut entries, index, raw.size.saturating_sub(1))?;
+        let head = find_head(&mut entries, index, left(raw.size, 1))?;
         let offset = head.offset(index.lcluster_bits);
         Ok(head.kind == HeadKind::Plain && self.geometry.in_block(offset) != 0)
     }
@@ -94,7 +95,7 @@ impl Reader {
                     }
                 }
                 Entry::Later { forward, .. } => {
-                    led_to = led_to.max(at.saturating_add(forward.unwrap_or(0).into()));
+                    led_to = led_to.max(at.plus(forward.unwrap_or(0).into()));
                 }
             }
         }

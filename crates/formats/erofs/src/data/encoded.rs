@@ -9,11 +9,10 @@ use super::stored::{Piece, PieceForm, PieceFrom};
 use super::{RunFrom, Runs};
 use crate::corruption::Place;
 use crate::disk::*;
-use crate::figures::nth_at;
 use crate::raw::RawInode;
 use crate::reader::Reader;
 use packfs_core::{Result, len_of, range_at, usize_of};
-use packfs_format::filled;
+use packfs_format::{filled, units::*};
 use std::ops::{ControlFlow, Range};
 use std::sync::PoisonError;
 use zerocopy::little_endian::{U32, U64};
@@ -66,8 +65,8 @@ impl Reader {
         };
         let mut record = self.record(raw, head, index, address)?;
         loop {
-            let address = record.address.saturating_add(record.stored_len());
-            let following = index.saturating_add(1);
+            let address = end_of(record.address, record.stored_len());
+            let following = index.plus(1);
             let next =
                 if following < head.count { Some(self.record(raw, head, following, address)?) } else { None };
             let end = next.map_or(raw.size, |next| next.offset);
@@ -174,9 +173,9 @@ impl Reader {
     /// Reads a record; `address` is used if the record does not contain one.
     fn record(&self, raw: &RawInode, head: &EncodedHead, index: u64, address: u64) -> Result<Record> {
         let in_front = if head.record_len == 4 { size_of::<U64>() as u64 } else { 0 };
-        let at = nth_at(head.at.saturating_add(in_front), index, head.record_len);
+        let at = nth_at(head.at.plus(in_front), index, head.record_len);
         let extent: Extent = filled(|bytes| {
-            let room = bytes.get_mut(..usize_of(head.record_len)).unwrap_or_default();
+            let room = bytes.within_mut(..usize_of(head.record_len));
             self.read_metadata(at, room, place(raw))
         })?;
         let low = u64::from(extent.pstart_lo.get());
@@ -208,10 +207,10 @@ impl Reader {
             (nid, kept, address) if nid == raw.nid && kept > 0 && kept <= index => (kept, address),
             _ => (0, self.read_struct::<U64>(head.at, place(raw))?.get()),
         };
-        let lengths = head.at.saturating_add(size_of::<U64>() as u64);
+        let lengths = head.at.plus(size_of::<U64>() as u64);
         for index in first..index {
             let plen: U32 = self.read_struct(nth_at(lengths, index, head.record_len), place(raw))?;
-            address = address.saturating_add(u64::from(plen.get() & Z_EROFS_EXTENT_PLEN_MASK));
+            address = end_of(address, u64::from(plen.get() & Z_EROFS_EXTENT_PLEN_MASK));
         }
         Ok(address)
     }

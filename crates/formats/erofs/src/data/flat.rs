@@ -5,12 +5,13 @@ use crate::figures::low_bits;
 use crate::raw::{Layout, RawInode};
 use crate::reader::Reader;
 use packfs_core::Result;
+use packfs_format::units::*;
 
 impl Reader {
     /// Returns the length of a flat file without its inline tail.
     pub(super) fn flat_blocks_len(&self, raw: &RawInode) -> u64 {
         match raw.layout {
-            Layout::FlatInline => raw.size.saturating_sub(1) & !low_bits(self.geometry.block_bits),
+            Layout::FlatInline => left(raw.size, 1) & !low_bits(self.geometry.block_bits),
             _ => raw.size,
         }
     }
@@ -30,7 +31,7 @@ impl Reader {
             }
         }
         if blocks_len < raw.size {
-            let len = raw.size.saturating_sub(blocks_len);
+            let len = raw.size.minus(blocks_len);
             self.check_inline(raw.place, raw.tail_at(), len)?;
             let _ = runs.push(blocks_len, len, RunFrom::Stored(raw.tail_at()));
         }

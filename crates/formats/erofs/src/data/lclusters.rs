@@ -6,10 +6,11 @@
 use super::map_header::{IndexHead, PackPlace};
 use crate::corruption::{Allowed, Corruption, Place};
 use crate::disk::*;
-use crate::figures::{low_bits, nth_at};
+use crate::figures::low_bits;
 use crate::raw::RawInode;
 use crate::reader::Reader;
 use packfs_core::{Result, usize_of};
+use packfs_format::units::*;
 use std::mem::size_of;
 
 const PACK_MAX: usize = usize_of(COMPACT_2B_PACK_COUNT);
@@ -131,15 +132,15 @@ impl<'a> Entries<'a> {
     fn load_pack(&mut self, index: u64) -> Result<()> {
         let PackPlace { at, len, first, count, entry_bits } = self.head.pack_place(index);
         let mut bytes = [0; usize_of(COMPACT_2B_PACK_LEN)];
-        let room = bytes.get_mut(..usize_of(len)).unwrap_or_default();
+        let room = bytes.within_mut(..usize_of(len));
         self.reader.read_metadata(at, room, self.place)?;
         let word = |at: usize| {
             let bytes = bytes.get(at..).and_then(<[u8]>::first_chunk);
             bytes.map_or(0, |bytes| u32::from_le_bytes(*bytes))
         };
-        let base = word(usize_of(len).saturating_sub(size_of::<u32>()));
+        let base = word(usize_of(len).minus(size_of::<u32>()));
         // Entries after the end of the file are undefined.
-        let used = usize_of(self.head.lcluster_count.saturating_sub(first)).min(count);
+        let used = usize_of(self.head.lcluster_count.minus(first)).min(count);
         let lo_bits = self.head.lcluster_bits.max(COMPACT_LO_BITS_MIN);
         let mut raw = [(0_u8, 0_u16); PACK_MAX];
         for (bit, raw) in (0..).step_by(entry_bits).zip(raw.iter_mut().take(used)) {
@@ -148,7 +149,7 @@ impl<'a> Entries<'a> {
         }
         self.pack_len = 0;
         let mut decoded = self.pack;
-        self.decode_pack(raw.get(..used).unwrap_or_default(), count, base, &mut decoded)?;
+        self.decode_pack(raw.within(..used), count, base, &mut decoded)?;
         (self.pack, self.pack_first, self.pack_len) = (decoded, first, used);
         Ok(())
     }
@@ -182,7 +183,7 @@ impl<'a> Entries<'a> {
                 // The last slot contains the distance forward; its distance back follows from the
                 // slot before.
                 let back = before.ok_or_else(|| self.fault("a pack without a head or distance"))?;
-                Entry::Later { back: back.saturating_add(1), blocks: None, forward: Some(u32::from(lo)) }
+                Entry::Later { back: back.plus(1), blocks: None, forward: Some(u32::from(lo)) }
             } else {
                 self.later(lo, None)?
             };

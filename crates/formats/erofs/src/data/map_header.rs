@@ -2,10 +2,10 @@
 
 use crate::corruption::Allowed;
 use crate::disk::*;
-use crate::figures::nth_at;
 use crate::raw::{Layout, RawInode};
 use crate::reader::Reader;
 use packfs_core::{Result, len_of, usize_of};
+use packfs_format::units::*;
 use std::mem::size_of;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,18 +55,18 @@ pub(crate) struct PackPlace {
 impl IndexHead {
     /// End of the index, where an inline cluster starts.
     pub(crate) fn end(&self) -> u64 {
-        let last = self.lcluster_count.saturating_sub(1);
+        let last = left(self.lcluster_count, 1);
         if self.compact {
             let pack = self.pack_place(last);
-            return pack.at.saturating_add(pack.len);
+            return pack.at.plus(pack.len);
         }
-        nth_at(self.at, last.saturating_add(1), size_of::<LclusterIndex>() as u64)
+        nth_at(self.at, last.plus(1), size_of::<LclusterIndex>() as u64)
     }
 
     pub(crate) fn pack_place(&self, index: u64) -> PackPlace {
         let (initial, count_2b) = (self.initial_4b, self.count_2b);
         let of_4b = |at: u64, first: u64| {
-            let number = index.saturating_sub(first) / COMPACT_4B_PACK_COUNT;
+            let number = index.minus(first) / COMPACT_4B_PACK_COUNT;
             PackPlace {
                 at: nth_at(at, number, COMPACT_4B_PACK_LEN),
                 len: COMPACT_4B_PACK_LEN,
@@ -79,7 +79,7 @@ impl IndexHead {
             return of_4b(self.at, 0);
         }
         let at_2b = nth_at(self.at, initial / COMPACT_4B_PACK_COUNT, COMPACT_4B_PACK_LEN);
-        let end_2b = initial.saturating_add(count_2b);
+        let end_2b = initial.plus(count_2b);
         if index >= end_2b {
             let at = nth_at(at_2b, count_2b / COMPACT_2B_PACK_COUNT, COMPACT_2B_PACK_LEN);
             return of_4b(at, end_2b);
@@ -98,7 +98,7 @@ impl IndexHead {
 impl EncodedHead {
     pub(crate) fn end(&self) -> u64 {
         let in_front = if self.record_len == 4 { 8 } else { 0 };
-        nth_at(self.at.saturating_add(in_front), self.count, self.record_len)
+        nth_at(self.at.plus(in_front), self.count, self.record_len)
     }
 }
 
@@ -114,7 +114,7 @@ impl Reader {
     pub(crate) fn cluster_map(&self, raw: &RawInode) -> Result<ClusterMap> {
         let place = raw.place.of("cluster map of the inode");
         let start = raw.tail_at().next_multiple_of(MAP_HEADER_ALIGN);
-        let end = start.saturating_add(size_of::<MapHeader>() as u64);
+        let end = start.plus(size_of::<MapHeader>() as u64);
         let head: MapHeader = self.read_struct(start, place)?;
         if head.h_clusterbits >> Z_EROFS_FRAGMENT_INODE_BIT != 0 {
             let whole = [
@@ -128,7 +128,7 @@ impl Reader {
         let advise = head.h_advise.get();
         let has = |bit: u16| advise & bit != 0;
         let bits_above_block = u32::from(head.h_clusterbits & CLUSTERBITS_MASK);
-        let lcluster_bits = self.geometry.block_bits.saturating_add(bits_above_block);
+        let lcluster_bits = self.geometry.block_bits.plus(bits_above_block);
         if raw.layout == Layout::CompressedFull && has(Z_EROFS_ADVISE_EXTENTS) {
             return Ok(ClusterMap::Encoded(self.encoded_head(raw, &head, end, lcluster_bits)?));
         }
@@ -157,7 +157,7 @@ impl Reader {
         let idata_len = (head.h_u.get() >> 16) as u16;
         let inline = !packed && has(Z_EROFS_ADVISE_INLINE_PCLUSTER) && idata_len > 0;
         Ok(ClusterMap::Index(IndexHead {
-            at: if compact { end } else { end.saturating_add(FULL_INDEX_GAP) },
+            at: if compact { end } else { end.plus(FULL_INDEX_GAP) },
             compact,
             initial_4b,
             count_2b,
@@ -189,7 +189,7 @@ impl Reader {
                 u64::from(head.h_u.get()) | upper << 32
             }
         };
-        let room = len_of(&(at..self.space_end())).checked_div(record_len).unwrap_or(0);
+        let room = len_of(&(at..self.space_end())).quotient(record_len);
         if count == 0 || count > room {
             return Err(place.figure("extent count", count, Allowed::Between(1, room)));
         }
@@ -208,8 +208,8 @@ impl Reader {
 /// index too short for both has only 4-byte entries.
 fn entries_2b(index_start: u64, count: u64) -> (u64, u64) {
     let initial = compacted_4b_initial(index_start);
-    let rest = count.saturating_sub(initial);
-    let count_2b = rest.saturating_sub(rest % COMPACT_2B_PACK_COUNT);
+    let rest = left(count, initial);
+    let count_2b = rest.minus(rest % COMPACT_2B_PACK_COUNT);
     (if count_2b == 0 { 0 } else { initial }, count_2b)
 }
 

@@ -20,7 +20,7 @@ pub(crate) use map_header::ClusterMap;
 use packfs_codec::Algorithm;
 use packfs_codec::{BlockRef, DecodedLen};
 use packfs_core::{Error, Result, len_of, u32_of};
-use packfs_format::{Extent, ExtentFrom};
+use packfs_format::{Extent, ExtentFrom, units::*};
 use std::ops::{ControlFlow, Range};
 
 /// Longest accepted decoded cluster. Kernels since 6.15 accept 12 MiB.
@@ -47,18 +47,18 @@ pub(crate) struct Run {
 impl Run {
     fn cut(self, range: &Range<u64>) -> Option<Run> {
         let start = self.offset.max(range.start);
-        let end = self.offset.saturating_add(self.len).min(range.end);
+        let end = end_of(self.offset, self.len).min(range.end);
         if start >= end {
             return None;
         }
-        let skipped = start.saturating_sub(self.offset);
+        let skipped = start.minus(self.offset);
         let from = match self.from {
             RunFrom::Hole => RunFrom::Hole,
-            RunFrom::Stored(at) => RunFrom::Stored(at.saturating_add(skipped)),
-            RunFrom::Block(block, first) => RunFrom::Block(block, first.saturating_add(u32_of(skipped))),
-            RunFrom::Packed(at) => RunFrom::Packed(at.saturating_add(skipped)),
+            RunFrom::Stored(at) => RunFrom::Stored(at.plus(skipped)),
+            RunFrom::Block(block, first) => RunFrom::Block(block, first.plus(u32_of(skipped))),
+            RunFrom::Packed(at) => RunFrom::Packed(at.plus(skipped)),
         };
-        Some(Run { offset: start, len: end.saturating_sub(start), from })
+        Some(Run { offset: start, len: end.minus(start), from })
     }
 }
 
@@ -76,11 +76,7 @@ impl Runs<'_> {
             None if offset >= self.range.end => return ControlFlow::Break(()),
             None => {}
         }
-        if offset.saturating_add(len) >= self.range.end {
-            ControlFlow::Break(())
-        } else {
-            ControlFlow::Continue(())
-        }
+        if end_of(offset, len) >= self.range.end { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
 }
 
@@ -99,7 +95,7 @@ impl Joiner<'_> {
                 _ => false,
             };
             if continues {
-                waiting.len = waiting.len.saturating_add(next.len);
+                waiting.len = waiting.len.plus(next.len);
                 return ControlFlow::Continue(());
             }
         }
@@ -169,7 +165,7 @@ impl Reader {
                     return ControlFlow::Break(());
                 }
             };
-            let offset = run.offset.saturating_add(part.offset.saturating_sub(at));
+            let offset = run.offset.plus(part.offset.minus(at));
             let flow = joiner.push(Extent { offset, len: part.len, from });
             if flow.is_break() {
                 outcome = Ok(true);
@@ -220,7 +216,7 @@ impl Reader {
 
     /// Refuses inline data that crosses a block, as kernels do.
     fn check_inline(&self, place: Place, at: u64, len: u64) -> Result<()> {
-        if self.geometry.in_block(at).saturating_add(len) > self.geometry.block_len() {
+        if end_of(self.geometry.in_block(at), len) > self.geometry.block_len() {
             return Err(place.fault("inline data that crosses the end of a block"));
         }
         if at.checked_add(len).is_none_or(|end| end > self.space_end()) {
@@ -283,14 +279,14 @@ impl Reader {
         if !interlaced {
             return Ok(runs.push(logical.start, len, RunFrom::Stored(stored.start)));
         }
-        let first = len.min(self.geometry.block_len().saturating_sub(skip));
-        if runs.push(logical.start, first, RunFrom::Stored(stored.start.saturating_add(skip))).is_break() {
+        let first = len.min(self.geometry.block_len().minus(skip));
+        if runs.push(logical.start, first, RunFrom::Stored(stored.start.plus(skip))).is_break() {
             return Ok(ControlFlow::Break(()));
         }
         if first == len {
             return Ok(ControlFlow::Continue(()));
         }
-        let rest = logical.start.saturating_add(first)..logical.end;
+        let rest = logical.start.plus(first)..logical.end;
         Ok(runs.push(rest.start, len_of(&rest), RunFrom::Stored(stored.start)))
     }
 
@@ -309,8 +305,8 @@ impl Reader {
             return Err(place.figure("length of a cluster that is not compressed", len, allowed));
         }
         let skip = self.geometry.in_block(logical.start);
-        let first = len.min(self.geometry.block_len().saturating_sub(skip));
-        let one_block = stored_len <= self.geometry.block_len() && skip.saturating_add(first) <= stored_len;
+        let first = len.min(self.geometry.block_len().minus(skip));
+        let one_block = stored_len <= self.geometry.block_len() && skip.plus(first) <= stored_len;
         if interlaced && !one_block {
             return Err(place.fault("an interlaced cluster that is not one block"));
         }

@@ -9,6 +9,7 @@ use crate::reader::Reader;
 use packfs_core::{Error, FileType, Result, len_of, u32_of};
 use packfs_format::{
     Cluster, ClusterForm, Clusters, FileForm, FilePlace, InlineTail, InodeId, StoredClusters, TailPlace,
+    units::*,
 };
 use std::ops::Range;
 use zerocopy::IntoBytes;
@@ -92,7 +93,7 @@ impl Reader {
             place.start = self.joined.locate(&self.geometry, 0, address, blocks_len, raw.place)?;
         }
         if blocks_len < raw.size {
-            let len = raw.size.saturating_sub(blocks_len);
+            let len = raw.size.minus(blocks_len);
             self.check_inline(raw.place, raw.tail_at(), len)?;
             let tail = InlineTail { id: raw.tail_at(), stored_len: u32_of(len), compressed: false };
             place.tail = Some(TailPlace::Inline(tail));
@@ -107,7 +108,7 @@ impl Reader {
             let row = at.map_or_else(|| hole(len), |offset| plain(offset, len));
             push(clusters, first, row, 1 << chunk_bits, raw.place)
         })?;
-        let count = u32_of(clusters.len().saturating_sub(first) as u64);
+        let count = u32_of(clusters.len().minus(first) as u64);
         Ok(FilePlace { count, form: in_chunks(chunk_bits), ..FilePlace::default() })
     }
 
@@ -218,7 +219,7 @@ impl CompressedFile<'_> {
             && self.is_second(algorithm)?
         {
             self.algorithms.reverse();
-            for row in self.clusters.get_mut(self.first..).unwrap_or_default() {
+            for row in self.clusters.within_mut(self.first..) {
                 row.second =
                     !row.second && matches!(row.form, ClusterForm::Compressed | ClusterForm::CompressedPart);
             }
@@ -227,7 +228,7 @@ impl CompressedFile<'_> {
         let first_number = first.unwrap_or(0);
         let recipe = codec::recipe_of(first_number, second.unwrap_or(first_number));
         Ok(FilePlace {
-            count: u32_of(self.clusters.len().saturating_sub(self.first) as u64),
+            count: u32_of(self.clusters.len().minus(self.first) as u64),
             form: FileForm::Clusters { recipe },
             tail: self.tail,
             ..FilePlace::default()
@@ -256,9 +257,9 @@ fn plain(offset: u64, len: u64) -> Cluster {
 fn push(clusters: &mut Vec<Cluster>, first: usize, row: Cluster, unit: u64, place: Place) -> Result<()> {
     if let Some(last) = clusters.get_mut(first..).and_then(<[Cluster]>::last_mut)
         && last.form == row.form
-        && last.len & unit.saturating_sub(1) == 0
+        && last.len & unit.minus(1) == 0
     {
-        let len = last.len.saturating_add(row.len);
+        let len = last.len.plus(row.len);
         let continues = match row.form {
             ClusterForm::Hole => true,
             ClusterForm::Plain => {
@@ -272,7 +273,7 @@ fn push(clusters: &mut Vec<Cluster>, first: usize, row: Cluster, unit: u64, plac
             return Ok(());
         }
     }
-    if clusters.len().saturating_sub(first) >= CLUSTERS_MAX {
+    if clusters.len().minus(first) >= CLUSTERS_MAX {
         let what = format!("{place}: more than {CLUSTERS_MAX} clusters of one file");
         return Err(Error::unsupported("merge", what));
     }

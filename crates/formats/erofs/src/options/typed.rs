@@ -8,7 +8,7 @@ use crate::kernel::{self, Need, Version};
 use crate::rules::{ByPath, TypedRule};
 use crate::sizes::{len, len_32};
 use packfs_core::{Error, Result};
-use packfs_format::{DataFile, SWITCH, Values, one_of, options};
+use packfs_format::{DataFile, SWITCH, Values, one_of, options, units::*};
 use std::path::PathBuf;
 
 options! {
@@ -194,7 +194,7 @@ impl Typed {
             let message = format!("device-of={glob}={number}, but there are {count} devices");
             return Err(Error::usage(message).hint("each -O device=FILE adds one"));
         }
-        ByPath::new(self.device_rules.iter().map(|(glob, number)| (&**glob, number.saturating_sub(1))))
+        ByPath::new(self.device_rules.iter().map(|(glob, number)| (&**glob, left(*number, 1))))
     }
 }
 

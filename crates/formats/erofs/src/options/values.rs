@@ -4,6 +4,7 @@ use super::IndexForm;
 use crate::disk;
 use crate::sizes::{display_len, len, len_32};
 use packfs_core::{Error, Result, from_hex};
+use packfs_format::units::*;
 
 /// Largest chunk, and largest alignment of the image's length.
 const CHUNK_LEN_MAX: u32 = 1 << 30;
@@ -54,7 +55,7 @@ pub(super) fn check_cluster_len(len: u32, block_len: u32, index: IndexForm) -> R
     // An index counts the blocks of a cluster in 11 bits; extents count bytes.
     let countable = match index {
         IndexForm::Extents => u32::MAX,
-        _ => u32::from(disk::DELTA_MAX).saturating_mul(block_len),
+        _ => nth_at(0, disk::DELTA_MAX.into(), block_len),
     };
     let len_max = disk::Z_EROFS_PCLUSTER_MAX_SIZE.min(countable);
     if len.is_multiple_of(block_len) && (block_len..=len_max).contains(&len) {

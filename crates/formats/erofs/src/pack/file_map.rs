@@ -1,6 +1,6 @@
 //! Map of a compressed file, in terms of the format rather than of the pack engine.
 
-use packfs_format::{Cluster, ClusterForm, TailPlace};
+use packfs_format::{Cluster, ClusterForm, TailPlace, units::*};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Form {
@@ -63,7 +63,7 @@ impl FileMap {
         }
         debug_assert!(start <= size && (tail.is_some() || start == size), "clusters make up their file");
         debug_assert!(map.pieces.iter().all(|piece| piece.len > 0), "a cluster holds bytes");
-        let len = size.saturating_sub(start);
+        let len = size.minus(start);
         let piece = |stored_len, form| Piece { start, len, offset: 0, stored_len, form, second: false };
         match tail {
             Some(TailPlace::Packed { offset }) => map.pieces.push(piece(0, Form::Fragment(offset))),

@@ -13,6 +13,7 @@ use crate::options::IndexForm;
 use extents::Extents;
 use heads::Heads;
 use packfs_core::{Error, Result};
+use packfs_format::units::*;
 use zerocopy::IntoBytes;
 
 /// Shortest entry of a logical cluster: that of the compact form.
@@ -122,7 +123,7 @@ impl<'a> Index<'a> {
             index(Body::Extents(extents), Uses { extents: true, second: false, ..uses }, block_count)
         });
         // Files of many blocks have far fewer extents: the other index is not even computed.
-        let heads_len_min = map.size.div_ceil(1 << choice.block_bits).saturating_mul(HEAD_LEN_MIN);
+        let heads_len_min = map.size.div_ceil(1 << choice.block_bits).times(HEAD_LEN_MIN);
         let is_short = of_extents.as_ref().is_some_and(|extents| extents.len() < heads_len_min);
         let heads = if only_extents || is_short { None } else { Heads::new(map, choice.block_bits) };
         let of_heads = heads.map(|heads| {

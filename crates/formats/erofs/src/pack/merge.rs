@@ -14,7 +14,7 @@ use packfs_codec::{
     Algorithm, CodecSettings, DeflateSettings, Lz4Settings, LzmaFraming, LzmaSettings, ZstdSettings,
 };
 use packfs_core::{Error, Image, Result};
-use packfs_format::{AnyStored, ClusterRecipe, Merging, PackFormat, PackSettings, Recipe, Volume};
+use packfs_format::{AnyStored, ClusterRecipe, Merging, PackFormat, PackSettings, Recipe, Volume, units::*};
 use std::any::Any;
 
 /// Limit of devices: their number has 16 bits.
@@ -101,7 +101,7 @@ fn is_wide(readers: &[&Reader], merging: &Merging<'_>, named: Option<Version>) -
     let has_wide = |reader: &&Reader| reader.geometry.has(disk::EROFS_FEATURE_INCOMPAT_48BIT);
     let near_len = readers.first().map_or(0, |reader| reader.geometry.block_len()) << 32;
     // Metadata is a small fraction of data.
-    let is_far = merging.data_len.saturating_add(merging.data_len / 8) >= near_len;
+    let is_far = merging.data_len.plus(merging.data_len / 8) >= near_len;
     readers.iter().any(has_wide) || named.is_some() && is_far
 }
 

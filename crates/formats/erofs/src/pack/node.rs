@@ -18,6 +18,7 @@ use crate::options::{IndexForm, Options};
 use packfs_core::{Error, FileType, Meta, NodeId, NodeKind, Result, Tree};
 use packfs_format::{
     Cluster, ClusterForm, Clusters, FileForm, FilePlace, InlineTail, Placed, Plan, Recipe, TailPlace,
+    units::*,
 };
 use std::borrow::Cow;
 
@@ -428,7 +429,7 @@ impl<'a> Nodes<'a> {
         let inode = |node| ((spot.nid)(node), self.tree.node(node).kind.file_type());
         dirs::write(&names, self.block_len(), inode, |block| {
             put(full_blocks == 0, block);
-            full_blocks = full_blocks.saturating_sub(1);
+            full_blocks = left(full_blocks, 1);
         });
     }
 

@@ -8,7 +8,7 @@ use crate::options::{Dedupe, Fragments, Options};
 use crate::rules::Storage;
 use packfs_core::{Error, NodeId, NodeKind, Result, Tree};
 use packfs_format::{
-    ClusterPlan, ClusterRecipe, ClusterStorage, Clusters, FileJob, Plan, Recipe, SparsePlan, Tail,
+    ClusterPlan, ClusterRecipe, ClusterStorage, Clusters, FileJob, Plan, Recipe, SparsePlan, Tail, units::*,
 };
 use std::collections::HashSet;
 
@@ -94,8 +94,7 @@ fn longest_cluster(options: &Options) -> u32 {
 }
 
 fn decoded_len_max(options: &Options) -> u32 {
-    longest_cluster(options).saturating_mul(DECODED_FACTOR).clamp(DECODED_LEN_MIN, DECODED_LEN_MAX)
-        / options.block_len
+    longest_cluster(options).times(DECODED_FACTOR).clamp(DECODED_LEN_MIN, DECODED_LEN_MAX) / options.block_len
         * options.block_len
 }
 

@@ -111,7 +111,8 @@ fn describe(options: &Options, features: &Features, times: &Times, places: &Plac
     }
     let lz4_distance = if features.algorithms() == 1 { disk::LZ4_DISTANCE_MAX } else { 0 };
     // A creation time that does not fit is replaced by the epoch.
-    let build_time = u32::try_from(options.made_at.saturating_sub(times.epoch)).unwrap_or(0);
+    let after = options.made_at.checked_sub(times.epoch);
+    let build_time = after.and_then(|after| u32::try_from(after).ok()).unwrap_or(0);
     Ok(SuperBlock {
         magic: disk::EROFS_SUPER_MAGIC_V1.into(),
         feature_compat: compat.iter().fold(0, |all, &(set, bit)| if set { all | bit } else { all }).into(),

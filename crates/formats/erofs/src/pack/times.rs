@@ -5,6 +5,7 @@
 //! time; since then 32 bits of seconds after the epoch. An inode with any other time is extended.
 
 use packfs_core::{Timestamp, Tree};
+use packfs_format::units::*;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Times {
@@ -66,7 +67,7 @@ fn best_range(times: impl Iterator<Item = Timestamp>, epoch: Option<i64>) -> Tim
                 end += 1;
             }
             let skipped = group.partition_point(|other| other.seconds < first).max(start);
-            let count = end.saturating_sub(skipped);
+            let count = left(end, skipped);
             if count > best_count {
                 (best, best_count) = (Timestamp { seconds: first, nanos: time.nanos }, count);
             }

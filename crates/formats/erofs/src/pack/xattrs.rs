@@ -5,6 +5,7 @@ use super::xattr_names::Names;
 use crate::disk::{self, XATTR_ALIGN, XattrEntry, XattrIbodyHeader};
 use crate::options::{Options, Prefixes};
 use packfs_core::{Error, Result, Tree, Xattrs, XattrsId};
+use packfs_format::units::*;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use xxhash_rust::xxh32::xxh32;
 use zerocopy::IntoBytes;
@@ -122,7 +123,7 @@ impl<'a> Writer<'a> {
     fn is_shared(&self, name: &[u8], value: &[u8]) -> bool {
         let count = self.counts.get(&(name, value)).copied().unwrap_or(0);
         let len = self.entry_len(name, value);
-        let saved = (len * count).saturating_sub(len + 4 * count);
+        let saved = left(len * count, len + 4 * count);
         self.options.typed.shared_xattrs && count > 1 && (saved >= SAVED_MIN || count > 2 && saved > 0)
     }
 
