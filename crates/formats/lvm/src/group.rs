@@ -4,6 +4,7 @@ use crate::corruption::Corruption;
 use crate::disk::SECTOR_LEN;
 use crate::text::{Section, Value};
 use packfs_core::Name;
+use packfs_format::units::*;
 use std::collections::{HashMap, HashSet};
 
 /// Longest extent, in sectors: 16 GiB.
@@ -20,7 +21,7 @@ pub(crate) struct Segment {
 
 impl Segment {
     pub(crate) fn end(&self) -> u64 {
-        self.start.saturating_add(self.len)
+        end_of(self.start, self.len)
     }
 }
 
@@ -88,17 +89,17 @@ impl Group {
         if !(1..=EXTENT_MAX).contains(&found) {
             return Err(Corruption::Figure { what: "extent_size", found });
         }
-        let extent_len = found.saturating_mul(SECTOR_LEN);
+        let extent_len = found.times(SECTOR_LEN);
         let mut members = Vec::new();
         for (name, physical) in section.sections("physical_volumes") {
             let (name, uuid) = (name.to_owned(), physical.text("id")?.replace('-', ""));
-            let start = physical.number("pe_start")?.saturating_mul(SECTOR_LEN);
+            let start = nth_at(0, physical.number("pe_start")?, SECTOR_LEN);
             members.push(Member { name, uuid, start });
         }
         let indexes = members.iter().enumerate().map(|(index, member)| (member.name.as_str(), index));
         let parser = Parser { extent_len, members: &members, indexes: indexes.collect() };
         let logicals = parser.volumes(section)?;
-        let id = section.text("id").unwrap_or_default().to_owned();
+        let id = section.text("id")?.to_owned();
         let sequence = section.number("seqno")?;
         Ok(Group { name: name.clone(), id, sequence, extent_len, members, logicals })
     }
@@ -181,14 +182,14 @@ impl Parser<'_> {
         segments.sort_by_key(|segment| segment.start);
         // One more extent in case of a fault, or the volume would appear complete.
         let end = segments.iter().map(Segment::end).max().unwrap_or(0);
-        let len = if fault.is_some() || end == 0 { end.saturating_add(self.extent_len) } else { end };
+        let len = if fault.is_some() || end == 0 { end_of(end, self.extent_len) } else { end };
         // Segments are contiguous, so that every byte of the volume has one position.
         let (mut end, mut sound) = (0_u64, 0_usize);
         for segment in &segments {
             if segment.start != end || segment.len == 0 {
                 break;
             }
-            (end, sound) = (segment.end(), sound.saturating_add(1));
+            (end, sound) = (segment.end(), sound.plus(1));
         }
         if let Some(odd) = segments.get(sound) {
             let found = odd.start.checked_div(self.extent_len).unwrap_or(odd.start);
@@ -228,7 +229,7 @@ impl Parser<'_> {
         else {
             return Ok(Kind::Other(format!("linear over the volume {area:?}")));
         };
-        let at = extent.saturating_mul(self.extent_len).saturating_add(member.start);
+        let at = nth_at(member.start, *extent, self.extent_len);
         Ok(Kind::Linear { physical, at })
     }
 }

@@ -3,7 +3,7 @@
 use crate::corruption::Corruption;
 use crate::disk::*;
 use packfs_core::{ErrorKind, Image, Result, range_at, usize_of};
-use packfs_format::{read_structure, split_structure, structure, structures};
+use packfs_format::{read_structure, split_structure, structure, structures, units::*};
 use std::ops::Range;
 
 const LABEL_SECTORS: u64 = 4;
@@ -15,7 +15,7 @@ const SUMMED_AT: usize = 20;
 
 pub(crate) fn find(image: &dyn Image) -> Result<Option<(u64, Label)>> {
     for sector in 0..LABEL_SECTORS {
-        let at = sector.saturating_mul(SECTOR_LEN);
+        let at = sector.times(SECTOR_LEN);
         if range_at(at, SECTOR_LEN).end > image.len() {
             break;
         }
@@ -63,7 +63,7 @@ impl Physical {
         let metadata = rows.take(AREAS_MAX).take_while(|area| area.at.get() != 0);
         let areas = metadata.map(|area| range_at(area.at.get(), area.len.get())).collect();
         let found = label.checksum.get();
-        let computed = checksum(sector.get(SUMMED_AT..).unwrap_or_default());
+        let computed = checksum(sector.within(SUMMED_AT..));
         let label_fault = (found != computed).then_some(Corruption::LabelChecksum { found, computed });
         let (uuid, device_len) = (text_of(&header.uuid), header.device_len.get());
         Ok(Physical { uuid, device_len, areas, label: range_at(at, SECTOR_LEN), label_fault })
@@ -108,7 +108,7 @@ fn area_text(image: &dyn Image, area: &Range<u64>) -> Result<Option<Vec<u8>>> {
         return Err(Corruption::AreaMagic { at }.into());
     }
     let found = header.checksum.get();
-    let computed = checksum(bytes.get(4..).unwrap_or_default());
+    let computed = checksum(bytes.within(4..));
     if found != computed {
         return Err(Corruption::AreaChecksum { at, found, computed }.into());
     }
@@ -116,15 +116,15 @@ fn area_text(image: &dyn Image, area: &Range<u64>) -> Result<Option<Vec<u8>>> {
     if text_at == 0 || text_len == 0 || header.flags.get() & IGNORED != 0 {
         return Ok(None);
     }
-    let max = TEXT_MAX.min(len.saturating_sub(AREA_HEADER_LEN as u64));
+    let max = TEXT_MAX.min(left(len, AREA_HEADER_LEN as u64));
     if text_len > max || !(AREA_HEADER_LEN as u64..len).contains(&text_at) {
         return Err(Corruption::TextPlace { at: text_at, len: text_len, max }.into());
     }
     // The area is a ring: a text continues after its header.
     let mut text = vec![0; usize_of(text_len)];
-    let (first, second) = text.split_at_mut(usize_of(text_len.min(len.saturating_sub(text_at))));
-    image.read_exact_at(at.saturating_add(text_at), first)?;
-    image.read_exact_at(at.saturating_add(AREA_HEADER_LEN as u64), second)?;
+    let (first, second) = text.split_at_mut(usize_of(text_len.min(len.minus(text_at))));
+    image.read_exact_at(end_of(at, text_at), first)?;
+    image.read_exact_at(end_of(at, AREA_HEADER_LEN as u64), second)?;
     let (found, computed) = (header.text_checksum.get(), checksum(&text));
     if found != computed {
         return Err(Corruption::TextChecksum { found, computed }.into());

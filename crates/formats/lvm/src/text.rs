@@ -3,6 +3,7 @@
 //! Invariant: the depth of sections is bounded, and each byte is read once.
 
 use crate::corruption::Corruption;
+use packfs_format::units::*;
 
 /// Deepest section: group, volumes, volume, segment.
 const DEPTH_MAX: usize = 8;
@@ -82,7 +83,7 @@ impl Parser<'_> {
     }
 
     fn take(&mut self) {
-        self.at = self.at.saturating_add(1);
+        self.at = self.at.plus(1);
     }
 
     /// Skips blanks and comments, and returns the next byte.
@@ -129,7 +130,7 @@ impl Parser<'_> {
             }
             let name = self.name()?;
             let value = if self.takes(b'{') {
-                Value::Section(self.section(depth.saturating_add(1))?)
+                Value::Section(self.section(depth.plus(1))?)
             } else if self.takes(b'=') {
                 self.value(true)?
             } else {
@@ -171,7 +172,7 @@ impl Parser<'_> {
     }
 
     fn count(&mut self) -> Result<(), Corruption> {
-        self.values = self.values.saturating_add(1);
+        self.values = self.values.plus(1);
         if self.values > VALUES_MAX {
             return Err(Corruption::Values { max: VALUES_MAX });
         }

@@ -7,7 +7,7 @@ use crate::label::Physical;
 use packfs_core::{Error, Image, JoinedImage, Result, len_of, range_at};
 use packfs_format::check::Report;
 use packfs_format::{
-    ContainedFiles, Container, Extent, Extents, FactValue, Facts, Finding, SpaceOwner, space_owners,
+    ContainedFiles, Container, Extent, Extents, FactValue, Facts, Finding, SpaceOwner, space_owners, units::*,
 };
 use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
@@ -77,9 +77,9 @@ impl LvmVolume {
             return Err(Error::failed(what).hint("--device FILE adds a physical volume of the group"));
         };
         let (len, limit) = (segment.len, len_of(range));
-        let there = limit.saturating_sub(at).min(len);
+        let there = left(limit, at).min(len);
         let beyond = (there < len).then_some(Corruption::Beyond { at, len, limit });
-        Ok(Place { at: range.start.saturating_add(at), there, beyond })
+        Ok(Place { at: end_of(range.start, at), there, beyond })
     }
 
     /// Passes on the extents of a volume that exist.
@@ -95,7 +95,7 @@ impl LvmVolume {
                 return Ok(());
             }
             match beyond {
-                Some(fault) if segment.start.saturating_add(there) < range.end => return Err(fault.into()),
+                Some(fault) if end_of(segment.start, there) < range.end => return Err(fault.into()),
                 _ => {}
             }
         }
