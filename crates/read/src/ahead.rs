@@ -6,7 +6,7 @@ use crate::engine::ReadEngine;
 use crate::file::FileReader;
 use crate::neighbours::Advice;
 use packfs_codec::BlockRef;
-use packfs_format::{ExtentFrom, InodeId};
+use packfs_format::{ExtentFrom, InodeId, units::*};
 use std::ops::{ControlFlow, Range};
 
 /// Bytes at the beginning of a file that are decoded for its first read.
@@ -104,10 +104,10 @@ impl Runs<'_> {
 
     fn push(&mut self, wanted: WantedBlock) {
         let len = u64::from(wanted.0.decoded_len);
-        if self.run_len.saturating_add(len) > RUN_DECODED_LEN_MAX {
+        if self.run_len.plus(len) > RUN_DECODED_LEN_MAX {
             self.hand_over();
         }
-        self.run_len = self.run_len.saturating_add(len);
+        self.run_len = self.run_len.plus(len);
         self.run.push(wanted);
     }
 

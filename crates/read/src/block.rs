@@ -2,7 +2,8 @@ use crate::buffers::{Buffer, Buffers};
 use packfs_codec::Algorithm;
 use packfs_codec::{BlockRef, DecodedLen};
 use packfs_codec::{Decoders, without_padding};
-use packfs_core::{Error, Image, Result};
+use packfs_core::{Error, Image, Result, range_at};
+use packfs_format::units::*;
 use std::ops::{Deref, Range};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -87,7 +88,7 @@ impl Deref for SharedBytes {
     type Target = [u8];
 
     fn deref(&self) -> &[u8] {
-        self.decoded.get(self.range.clone()).unwrap_or_default()
+        self.decoded.within(self.range.clone())
     }
 }
 
@@ -104,7 +105,7 @@ pub(crate) fn is_enough(decoded: &Decoded, wanted: &BlockRef) -> bool {
 }
 
 pub(crate) fn stored_range(block: &BlockRef) -> Range<u64> {
-    block.offset..block.offset.saturating_add(u64::from(block.stored_len))
+    range_at(block.offset, block.stored_len.into())
 }
 
 /// Must precede any allocation for the block.
@@ -116,8 +117,7 @@ pub(crate) fn check(image: &dyn Image, block: &BlockRef) -> Result<()> {
             return Err(corrupt(block, format!("{what} {len} bytes, at most {LEN_MAX} allowed")));
         }
     }
-    let end = block.offset.saturating_add(u64::from(block.stored_len));
-    if end > image.len() {
+    if stored_range(block).end > image.len() {
         let fault = format!("{} bytes are stored, image ends at {:#x}", block.stored_len, image.len());
         return Err(corrupt(block, fault).hint("the file looks truncated"));
     }

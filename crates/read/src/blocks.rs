@@ -11,6 +11,7 @@ use crate::slot::{Answer, Attempt, Slot};
 use packfs_codec::BlockRef;
 use packfs_codec::Decoders;
 use packfs_core::{Image, Result};
+use packfs_format::units::*;
 use std::sync::Arc;
 
 /// Longest gap between blocks that is read instead of skipped.
@@ -170,7 +171,7 @@ impl Blocks {
             run.push(next);
             let goes_on = due.peek().is_some_and(|following| {
                 let following = block::stored_range(&following.block);
-                let is_near = following.start <= stored.end.saturating_add(GAP_LEN_MAX);
+                let is_near = following.start <= end_of(stored.end, GAP_LEN_MAX);
                 is_near && following.end.max(stored.end) - start <= RUN_LEN_MAX
             });
             if goes_on {

@@ -3,6 +3,7 @@
 //! Sizes are an eighth apart. EROFS blocks decode to any length; few sizes let returned buffers fit
 //! again, and avoid fragmentation of the allocator's memory.
 
+use packfs_format::units::*;
 use std::ops::{Deref, DerefMut};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -35,7 +36,7 @@ impl Buffers {
     }
 
     pub(crate) fn fitted(self: &Arc<Self>, bytes: Buffer) -> Buffer {
-        if bytes.capacity() <= size(bytes.len()).saturating_mul(2) {
+        if bytes.capacity() <= size(bytes.len()).times(2) {
             return bytes;
         }
         let mut fitting = self.take(bytes.len());

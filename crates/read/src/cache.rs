@@ -4,6 +4,7 @@ use crate::block::Place;
 use crate::counters::Tally;
 use crate::slot::Slot;
 use packfs_codec::BlockRef;
+use packfs_format::units::*;
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -84,7 +85,7 @@ impl BlockCache {
         let (slot, grown) = match slots.get_mut(&place) {
             Some(kept) => {
                 by_use.remove(&std::mem::replace(&mut kept.used, used));
-                let grown = if kept.is_settled { 0 } else { cost.saturating_sub(kept.cost) };
+                let grown = if kept.is_settled { 0 } else { left(cost, kept.cost) };
                 kept.cost += grown;
                 (Arc::clone(&kept.slot), grown)
             }

@@ -14,6 +14,7 @@ use crate::rows::{At, Row};
 use packfs_codec::BlockRef;
 use packfs_codec::Decoders;
 use packfs_core::{Error, Progress, Result};
+use packfs_format::units::*;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -59,7 +60,7 @@ impl ReadEngine {
         rows.sort_by(Row::by_place);
         let stored_len: u64 = rows
             .chunk_by(|a, b| a.block.covers(&b.block))
-            .fold(0, |len, rows| len.saturating_add(u64::from(rows[0].block.stored_len)));
+            .fold(0, |len, rows| len.plus(u64::from(rows[0].block.stored_len)));
         let run_len = stored_len / (self.jobs() as u64 * RUNS_PER_WORKER);
         let runs = runs(rows, run_len.clamp(RUN_LEN_MIN, RUN_LEN_MAX));
         let work = Work {
@@ -95,7 +96,7 @@ fn runs(rows: &[Row], run_len: u64) -> Vec<Range<usize>> {
         let stored = row.stored();
         if let Some(run) = runs.last_mut() {
             let same_block = rows[index - 1].block.covers(&row.block);
-            let near = stored.start.saturating_sub(run_end) <= GAP_LEN_MAX;
+            let near = left(stored.start, run_end) <= GAP_LEN_MAX;
             if same_block || near && stored.end.max(run_end) - run_start <= run_len {
                 run.end = index + 1;
                 run_end = run_end.max(stored.end);

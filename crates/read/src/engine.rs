@@ -5,7 +5,7 @@ use crate::counters::{CountedImage, Counters};
 use crate::neighbours::Neighbours;
 use crate::prefetch::Prefetch;
 use packfs_core::{Image, Limits, thread_count};
-use packfs_format::Volume;
+use packfs_format::{Volume, units::*};
 use std::sync::Arc;
 
 /// Resources of an engine.
@@ -105,8 +105,8 @@ impl ReadEngine {
     pub fn counters(&self) -> Counters {
         let mut counters = self.blocks.tally.counters();
         if let Some(counted) = &self.counted {
-            counters.metadata_reads = counted.reads().saturating_sub(counters.data_reads);
-            counters.metadata_bytes = counted.bytes().saturating_sub(counters.data_bytes);
+            counters.metadata_reads = left(counted.reads(), counters.data_reads);
+            counters.metadata_bytes = left(counted.bytes(), counters.data_bytes);
         }
         if let Some(fetched) = self.counted.as_ref().map_or_else(|| self.image().fetched(), |it| it.fetched())
         {

@@ -6,8 +6,8 @@ use crate::engine::ReadEngine;
 use crate::sequence::Sequence;
 use crate::slot::Slot;
 use packfs_codec::{Algorithm, BlockRef, DecodedLen, Decoders};
-use packfs_core::{ContentId, ContentReader, Contents, Error, Result};
-use packfs_format::{Extent, ExtentFrom, InodeId, InodeKind};
+use packfs_core::{ContentId, ContentReader, Contents, Error, Result, range_at};
+use packfs_format::{Extent, ExtentFrom, InodeId, InodeKind, units::*};
 use std::io;
 use std::ops::{ControlFlow, Range};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -54,7 +54,7 @@ impl Part {
 impl BlockPart {
     /// `None` unless decoding only the sufficient prefix pays.
     fn prefix(&self) -> Option<BlockRef> {
-        block::prefix(&self.block, u64::from(self.start).saturating_add(self.len))
+        block::prefix(&self.block, u64::from(self.start).plus(self.len))
     }
 }
 
@@ -86,7 +86,7 @@ impl ReadEngine {
     /// Errors: as [`ReadEngine::open_file`] and [`FileReader::read_at`].
     pub fn read_at(&self, id: InodeId, offset: u64, buf: &mut [u8]) -> Result<usize> {
         let file_len = self.file_len(id)?;
-        let len = file_len.saturating_sub(offset).min(buf.len() as u64) as usize;
+        let len = left(file_len, offset).min(buf.len() as u64) as usize;
         let mut sequence = Sequence::default();
         sequence.read(offset, len as u64, file_len, 0);
         let pattern = ReadPattern { others_help: true, jumps: sequence.jumps(), ..ReadPattern::default() };
@@ -106,7 +106,7 @@ impl ReadEngine {
         let others_help = pattern.others_help && self.prefetch.is_on();
         let predicts = pattern.ahead.is_some() && self.prefetch.is_on();
         let mut ahead = pattern.ahead.unwrap_or_default();
-        let end = offset.saturating_add(buf.len() as u64);
+        let end = end_of(offset, buf.len() as u64);
         let mut filled = 0;
         while filled < buf.len() {
             let from = offset + filled as u64;
@@ -150,11 +150,9 @@ impl ReadEngine {
     fn announce(&self, parts: &[Part]) {
         let stored = |part: &Part| match &part.data {
             PartData::Hole => None,
-            PartData::Stored(at) => Some(*at..at.saturating_add(part.len)),
+            PartData::Stored(at) => Some(range_at(*at, part.len)),
             PartData::Block(wanted) if wanted.slot.is_decoded() => None,
-            PartData::Block(BlockPart { block, .. }) => {
-                Some(block.offset..block.offset.saturating_add(block.stored_len.into()))
-            }
+            PartData::Block(BlockPart { block, .. }) => Some(block::stored_range(block)),
         };
         if parts.len() > 1 {
             let ranges: Vec<Range<u64>> = parts.iter().filter_map(stored).collect();
@@ -241,8 +239,8 @@ impl ReadEngine {
             match (&mut found, extent.from) {
                 (None, ExtentFrom::Hole) => return ControlFlow::Continue(()),
                 (Some(_), ExtentFrom::Hole) => return ControlFlow::Break(()),
-                (Some(run), _) => run.end = extent.offset.saturating_add(extent.len),
-                (None, _) => found = Some(extent.offset..extent.offset.saturating_add(extent.len)),
+                (Some(run), _) => run.end = extent.range().end,
+                (None, _) => found = Some(extent.range()),
             }
             let long = found.as_ref().is_some_and(|run| run.end - run.start >= RUN_LEN_MAX);
             if long { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
@@ -283,7 +281,7 @@ impl FileReader {
     ///
     /// Errors: `Corrupt`, `Io`, for this read only: other reads of the file may succeed.
     pub fn read_at(&self, offset: u64, buf: &mut [u8]) -> Result<usize> {
-        let len = self.len.saturating_sub(offset).min(buf.len() as u64) as usize;
+        let len = left(self.len, offset).min(buf.len() as u64) as usize;
         if len > 0 {
             let pattern = self.pattern(offset, len as u64);
             self.engine.fill(self.id, offset, &mut buf[..len], pattern)?;
@@ -307,10 +305,8 @@ impl FileReader {
             let _ = self.engine.volume.extents(self.id, range, &mut |extent| {
                 match extent.from {
                     ExtentFrom::Hole => {}
-                    ExtentFrom::Stored(at) => stored.push(at..at.saturating_add(extent.len)),
-                    ExtentFrom::Block { block, .. } => {
-                        stored.push(block.offset..block.offset.saturating_add(block.stored_len.into()));
-                    }
+                    ExtentFrom::Stored(at) => stored.push(range_at(at, extent.len)),
+                    ExtentFrom::Block { block, .. } => stored.push(block::stored_range(&block)),
                 }
                 if stored.len() < HINTS_MAX { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
             });
@@ -416,7 +412,7 @@ struct EngineReader<'a> {
 
 impl ContentReader for EngineReader<'_> {
     fn read_exact_at(&mut self, offset: u64, buf: &mut [u8]) -> Result<()> {
-        if offset.saturating_add(buf.len() as u64) > self.len {
+        if end_of(offset, buf.len() as u64) > self.len {
             return Err(Error::failed(format!(
                 "wanted {} bytes at {offset} of a file of {}",
                 buf.len(),

@@ -8,8 +8,8 @@ use crate::engine::ReadEngine;
 use crate::slot::Slot;
 use packfs_codec::Decoders;
 use packfs_codec::{BlockRef, DecodedLen};
-use packfs_core::{Error, Progress, Result};
-use packfs_format::{Extent, ExtentFrom};
+use packfs_core::{Error, Progress, Result, range_at};
+use packfs_format::{Extent, ExtentFrom, units::*};
 use std::collections::VecDeque;
 use std::ops::{ControlFlow, Range};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -67,7 +67,7 @@ impl ReadEngine {
         progress: &dyn Progress,
         deliver: &mut dyn FnMut(usize, Piece<'_>) -> Result<()>,
     ) -> Result<()> {
-        let len: u64 = files.iter().fold(0, |len, file| len.saturating_add(file.len));
+        let len: u64 = files.iter().fold(0, |len, file| end_of(len, file.len));
         let worker_count = if len < THREADS_LEN_MIN { 0 } else { self.jobs() };
         let (ahead, asked) = channel::<Vec<WantedBlock>>();
         let (announce, announced) = channel::<Vec<Range<u64>>>();
@@ -202,7 +202,7 @@ impl<'a> Steps<'a> {
         worker_count: usize,
     ) -> Self {
         // Without workers nothing is gained by looking far ahead.
-        let more = AHEAD_LEN_A_WORKER.saturating_mul(worker_count.saturating_sub(2) as u64);
+        let more = AHEAD_LEN_A_WORKER * left(worker_count, 2) as u64;
         let len_max = if ahead.is_some() { AHEAD_LEN_MIN + more } else { 1 };
         let (run, stored, queue) = (Vec::new(), Vec::new(), VecDeque::new());
         Steps {
@@ -275,20 +275,20 @@ impl<'a> Steps<'a> {
 
     fn add(&mut self, extent: &Extent) {
         let (offset, len) = (extent.offset, extent.len);
-        self.offset = offset.saturating_add(len);
+        self.offset = extent.range().end;
         match extent.from {
             ExtentFrom::Hole => self.push(Step::Hole { offset, len }),
             ExtentFrom::Stored(at) => {
                 let mut done = 0;
                 while done < len && self.queue.len() < 2 * AHEAD_STEPS {
                     let part = (len - done).min(STORED_PIECE_LEN);
-                    let at = at.saturating_add(done);
-                    self.push(Step::Stored { offset: offset.saturating_add(done), len: part, at });
+                    let at = end_of(at, done);
+                    self.push(Step::Stored { offset: offset + done, len: part, at });
                     done += part;
                 }
                 self.will_read(at, done);
                 // The part that did not fit is looked up again.
-                self.offset = offset.saturating_add(done);
+                self.offset = offset + done;
             }
             ExtentFrom::Block { block, start } => {
                 // A block of a single file is needed once; only shared ones are cached.
@@ -314,9 +314,9 @@ impl<'a> Steps<'a> {
     /// Announces stored bytes, as many as an image can keep until they are read. The image detects
     /// long sequential ranges by itself.
     fn will_read(&mut self, at: u64, len: u64) {
-        let len = len.min(AHEAD_LEN_MIN.saturating_sub(self.stored_len));
+        let len = len.min(left(AHEAD_LEN_MIN, self.stored_len));
         if self.announce.is_some() && len > 0 {
-            self.stored.push(at..at.saturating_add(len));
+            self.stored.push(range_at(at, len));
             self.stored_len += len;
         }
     }
@@ -326,11 +326,11 @@ impl<'a> Steps<'a> {
             return;
         }
         let len = u64::from(block.decoded_len);
-        if self.run_len.saturating_add(len) > RUN_DECODED_LEN_MAX {
+        if self.run_len.plus(len) > RUN_DECODED_LEN_MAX {
             self.hand_over();
         }
         self.run.push((block, Arc::clone(slot)));
-        self.run_len = self.run_len.saturating_add(len);
+        self.run_len = self.run_len.plus(len);
     }
 
     fn hand_over(&mut self) {

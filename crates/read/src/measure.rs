@@ -4,7 +4,7 @@
 use crate::Wanted;
 use crate::engine::ReadEngine;
 use packfs_core::{ErrorKind, Result};
-use packfs_format::{ExtentFrom, image_words};
+use packfs_format::{ExtentFrom, image_words, units::*};
 use std::ops::ControlFlow;
 
 impl ReadEngine {
@@ -23,7 +23,7 @@ impl ReadEngine {
     pub fn check_data(&self, files: &[Wanted]) -> Result<()> {
         let limits = &self.options.limits;
         let allowed = limits.data_len_max(self.input_len());
-        let apparent = files.iter().fold(0_u64, |len, file| len.saturating_add(file.len));
+        let apparent = files.iter().fold(0, |len, file| end_of(len, file.len));
         if apparent <= allowed {
             return Ok(());
         }
@@ -31,7 +31,7 @@ impl ReadEngine {
         for file in files {
             let found = self.volume.extents(file.id, 0..file.len, &mut |extent| {
                 if !matches!(extent.from, ExtentFrom::Hole) {
-                    data_len = data_len.saturating_add(extent.len);
+                    data_len = end_of(data_len, extent.len);
                 }
                 // Objects outside the image are found on the way.
                 if data_len > allowed && data_len > limits.data_len_max(self.input_len()) {
@@ -52,6 +52,6 @@ impl ReadEngine {
 
     fn input_len(&self) -> u64 {
         let len = self.counted.as_ref().map_or_else(|| self.image().len(), |counted| counted.all_len());
-        len.saturating_add(self.volume.objects().map_or(0, |objects| objects.objects_len()))
+        end_of(len, self.volume.objects().map_or(0, |objects| objects.objects_len()))
     }
 }

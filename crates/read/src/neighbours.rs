@@ -7,7 +7,7 @@
 
 use packfs_codec::BlockRef;
 use packfs_core::{FileType, Result};
-use packfs_format::{DirCursor, ExtentFrom, InodeId, Volume};
+use packfs_format::{DirCursor, ExtentFrom, InodeId, Volume, units::*};
 use std::cmp::Reverse;
 use std::collections::HashSet;
 use std::ops::ControlFlow;
@@ -85,10 +85,10 @@ impl Neighbours {
 
 impl Walks {
     fn met(&mut self, file: InodeId, block: &BlockRef) -> &mut Walk {
-        let end = block.offset.saturating_add(u64::from(block.stored_len));
+        let end = crate::block::stored_range(block).end;
         let goes_on = |walk: &Walk| {
-            let nearest = walk.end.saturating_sub(BACKWARD_LEN_MAX);
-            let farthest = walk.end.saturating_add(FORWARD_LEN_MAX);
+            let nearest = left(walk.end, BACKWARD_LEN_MAX);
+            let farthest = end_of(walk.end, FORWARD_LEN_MAX);
             (nearest..=farthest).contains(&block.offset)
         };
         let walk = match self.walks.iter().rposition(goes_on) {
@@ -97,13 +97,13 @@ impl Walks {
                 // A walk steps back occasionally, to tails of files; going only backward is no
                 // walk.
                 walk.files = match (walk.file != file, block.offset >= walk.end) {
-                    (true, true) => walk.files.saturating_add(1),
-                    (true, false) => walk.files.saturating_sub(1),
+                    (true, true) => walk.files.plus(1),
+                    (true, false) => left(walk.files, 1),
                     (false, _) => walk.files,
                 };
                 walk.file = file;
                 walk.end = walk.end.max(end);
-                walk.ahead_len = walk.ahead_len.saturating_sub(u64::from(block.decoded_len));
+                walk.ahead_len = left(walk.ahead_len, block.decoded_len.into());
                 walk
             }
             None => {
@@ -132,8 +132,8 @@ impl Walk {
             if self.ahead_len >= self.window.min(window_max) {
                 break;
             }
-            self.ahead_len = self.ahead_len.saturating_add(u64::from(block.decoded_len));
-            self.ahead = block.offset.saturating_add(1);
+            self.ahead_len = self.ahead_len.plus(u64::from(block.decoded_len));
+            self.ahead = end_of(block.offset, 1);
             next.push(*block);
         }
         self.window = (self.window * 2).min(window_max.max(WINDOW_MIN));

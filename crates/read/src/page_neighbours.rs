@@ -3,8 +3,8 @@
 
 use crate::block::{Place, SharedBytes};
 use crate::file::FileReader;
-use packfs_core::Result;
-use packfs_format::{Extent, ExtentFrom};
+use packfs_core::{Result, range_at};
+use packfs_format::{Extent, ExtentFrom, units::*};
 use std::ops::{ControlFlow, Range};
 
 /// Page size of such caches; the rest of a page would have to be read again.
@@ -35,7 +35,7 @@ impl FileReader {
         let Some(extent) = self.extent_around(offset)? else { return Ok(None) };
         let ExtentFrom::Block { block, start } = extent.from else { return Ok(None) };
         let pages = self.pages(&extent, offset);
-        if pages.end <= pages.start.saturating_add(PAGE_LEN) {
+        if pages.end <= end_of(pages.start, PAGE_LEN) {
             return Ok(None);
         }
         let blocks = &self.engine.blocks;
@@ -53,7 +53,7 @@ impl FileReader {
     /// Makes the block around `offset` evictable: the caller keeps what it read.
     pub fn make_evictable(&self, offset: u64) {
         // A block that cannot be found takes no memory.
-        let _ = self.engine.volume.extents(self.id, offset..offset.saturating_add(1), &mut |extent| {
+        let _ = self.engine.volume.extents(self.id, range_at(offset, 1), &mut |extent| {
             if let ExtentFrom::Block { block, .. } = &extent.from {
                 let total = u64::from(block.decoded_len);
                 let cache = &self.engine.blocks.cache;
@@ -80,8 +80,8 @@ impl FileReader {
         let Some(narrow) = extents(offset..offset + 1)? else { return Ok(None) };
         let ExtentFrom::Block { block, start } = &narrow.from else { return Ok(None) };
         // An extent starts at the requested offset: the block may hold bytes before and after it.
-        let first = offset.saturating_sub(u64::from(*start));
-        let end = first.saturating_add(u64::from(block.decoded_len)).clamp(offset + 1, self.len);
+        let first = left(offset, u64::from(*start));
+        let end = end_of(first, block.decoded_len.into()).clamp(offset + 1, self.len);
         let wide = extents(first..end)?;
         let is_same = |wide: &Extent| match &wide.from {
             ExtentFrom::Block { block: other, .. } => Place::of(other) == Place::of(block),
@@ -93,9 +93,9 @@ impl FileReader {
     /// Within `LEN_MAX` of `offset`.
     fn pages(&self, extent: &Extent, offset: u64) -> Range<u64> {
         let page = offset - offset % PAGE_LEN;
-        let nearest = page.saturating_sub(LEN_MAX).max(extent.offset);
+        let nearest = left(page, LEN_MAX).max(extent.offset);
         let start = nearest.checked_next_multiple_of(PAGE_LEN).unwrap_or(u64::MAX);
-        let end = extent.offset.saturating_add(extent.len).min(page.saturating_add(LEN_MAX));
+        let end = extent.range().end.min(end_of(page, LEN_MAX));
         let end = if end >= self.len { self.len } else { end - end % PAGE_LEN };
         start..end.max(start)
     }

@@ -8,7 +8,7 @@ use crate::engine::ReadEngine;
 use crate::piece_sink::PieceSink;
 use packfs_codec::BlockRef;
 use packfs_core::{Error, Progress, Result};
-use packfs_format::{Extent, ExtentFrom};
+use packfs_format::{Extent, ExtentFrom, units::*};
 use std::cmp::{Ordering, Reverse};
 use std::ops::{ControlFlow, Range};
 
@@ -107,7 +107,7 @@ impl ReadEngine {
             return Ok(());
         }
         let share_len = left.div_ceil(share_count).min(SHARE_LEN_MAX);
-        let rows_max = ROWS_MAX.saturating_sub(rows.len()) / share_count;
+        let rows_max = ROWS_MAX.minus(rows.len()) / share_count;
         let ranges = (0..share_count).map(|index| {
             let start = at.file + index * share_len;
             start.min(files.len())..(start + share_len).min(files.len())
@@ -170,9 +170,9 @@ impl ReadEngine {
         let (mut data_len, mut next) = (0_u64, wanted.len);
         let outcome = self.volume.extents(wanted.id, from..wanted.len, &mut |extent| {
             if !matches!(extent.from, ExtentFrom::Hole) {
-                data_len = data_len.saturating_add(extent.len);
+                data_len = end_of(data_len, extent.len);
             }
-            let end = extent.offset.saturating_add(extent.len);
+            let end = extent.range().end;
             if next == wanted.len {
                 let done = push_rows(file as u32, &extent, rows, rows_max);
                 next = if done < end { done } else { wanted.len };
@@ -200,7 +200,7 @@ fn announce(sink: &mut impl PieceSink, file: usize, data_len: Result<u64>) -> Re
 
 /// Adds as many as fit; returns the end of the last one in the file.
 fn push_rows(file: u32, extent: &Extent, rows: &mut Vec<Row>, rows_max: usize) -> u64 {
-    let end = extent.offset.saturating_add(extent.len);
+    let end = extent.range().end;
     match extent.from {
         _ if rows.len() >= rows_max => return extent.offset,
         ExtentFrom::Hole => {}
@@ -218,12 +218,12 @@ fn push_rows(file: u32, extent: &Extent, rows: &mut Vec<Row>, rows_max: usize) -
             let mut done = 0;
             while done < extent.len {
                 if rows.len() >= rows_max {
-                    return extent.offset.saturating_add(done);
+                    return extent.offset + done;
                 }
                 let len = (extent.len - done).min(STORED_PIECE_LEN) as u32;
-                let offset = at.saturating_add(done);
+                let offset = end_of(at, done);
                 let block = BlockRef::stored(offset, len);
-                rows.push(Row { block, start: 0, len, file, offset: extent.offset.saturating_add(done) });
+                rows.push(Row { block, start: 0, len, file, offset: extent.offset + done });
                 done += u64::from(len);
             }
         }

@@ -3,6 +3,7 @@
 //! Pure: positions in, ranges out. Sequential readers get a growing read-ahead window; random ones
 //! get none. Reads may come slightly out of order, as the kernel's own read-ahead causes.
 
+use packfs_format::units::*;
 use std::ops::Range;
 
 /// Initial read-ahead window.
@@ -34,11 +35,11 @@ pub(crate) struct Sequence {
 impl Sequence {
     /// Returns the range to decode ahead, at most `window_max` bytes.
     pub(crate) fn read(&mut self, offset: u64, len: u64, file_len: u64, window_max: u64) -> Range<u64> {
-        let end = offset.saturating_add(len);
+        let end = end_of(offset, len);
         let is_first = self.next == 0 && offset == 0;
-        let goes_on = offset <= self.next.saturating_add(SLACK) && end.saturating_add(SLACK) >= self.next;
+        let goes_on = offset <= end_of(self.next, SLACK) && end_of(end, SLACK) >= self.next;
         self.jumps = !is_first && !goes_on;
-        self.passed = if is_first || self.jumps { len } else { self.passed.saturating_add(len) };
+        self.passed = if is_first || self.jumps { len } else { end_of(self.passed, len) };
         if is_first {
             self.window = if len >= FIRST_LEN_MIN { WINDOW_MIN } else { 0 };
         } else if !goes_on {
@@ -60,7 +61,7 @@ impl Sequence {
         }
         self.window = self.window.min(window_max);
         let start = self.ahead;
-        self.ahead = self.next.saturating_add(self.window).min(file_len).max(start);
+        self.ahead = end_of(self.next, self.window).min(file_len).max(start);
         start..self.ahead
     }
 

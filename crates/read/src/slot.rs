@@ -8,6 +8,7 @@ use crate::block::{self, Decoded, Place};
 use crate::counters::Tally;
 use packfs_codec::BlockRef;
 use packfs_core::{Error, Result};
+use packfs_format::units::*;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
@@ -151,7 +152,7 @@ impl Slot {
     /// Returns true if these bytes were the last of `total`.
     pub(crate) fn use_up(&self, len: u64, total: u64) -> bool {
         let before = self.used_len.fetch_add(len, Ordering::Relaxed);
-        before < total && before.saturating_add(len) >= total
+        before < total && end_of(before, len) >= total
     }
 }
 
