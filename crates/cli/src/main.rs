@@ -18,6 +18,7 @@ mod out;
 #[cfg(test)]
 mod schema;
 mod verbs;
+mod version;
 
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use out::{Outcome, exhausted, report};
@@ -113,6 +114,7 @@ verbs! {
     "Set up": {
         Completions(completions::Opts) with command(),
         Man(man::Opts) with command(),
+        BugReport(bug_report::Opts),
     }
 }
 
@@ -159,7 +161,8 @@ fn command() -> clap::Command {
         let pack = pack.after_long_help(pack::after_long_help());
         help::name_arguments(pack, &["<SOURCE>...", "<IMAGE>"])
     };
-    help::arrange(help::grouped(Cli::command(), GROUPS).mut_subcommand("pack", pack))
+    let cli = Cli::command().long_version(version::long());
+    help::arrange(help::grouped(cli, GROUPS).mut_subcommand("pack", pack))
 }
 
 #[cfg(test)]

@@ -18,7 +18,7 @@ fn row<T: JsonSchema>(name: &'static str, is_array: bool) -> Row {
     Row { name, is_array, schema: T::json_schema }
 }
 
-fn rows() -> [Row; 25] {
+fn rows() -> [Row; 26] {
     [
         row::<ls::Entry<'_>>("ls", true),
         row::<stat::Document<'_>>("stat", true),
@@ -45,6 +45,7 @@ fn rows() -> [Row; 25] {
         row::<verify::ShardsDocument<'_>>("verify-plan", false),
         row::<protect::Document<'_>>("protect", false),
         row::<repair::Document<'_>>("repair", false),
+        row::<bug_report::Document>("bug-report", false),
     ]
 }
 

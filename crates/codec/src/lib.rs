@@ -32,6 +32,7 @@ mod deflate;
 mod dictionary;
 mod encoders;
 mod error;
+mod libraries;
 mod lz4;
 mod lzma;
 mod lzo;
@@ -56,6 +57,7 @@ pub use encoders::{
     encoder, encoder_memory, fit_encoder, thorough_encoder, thorough_fit_encoder, thorough_memory,
 };
 pub use error::{DecodeError, EncodeError, SettingsError};
+pub use libraries::libraries;
 pub use lz4::{Lz4HcSettings, Lz4Settings};
 #[cfg(feature = "compare")]
 pub use lzma::loops_agree;

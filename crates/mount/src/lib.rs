@@ -22,7 +22,7 @@ mod unmount;
 pub use channel::Channel;
 pub use fuse::{
     DryRun, FileContents, FuseCounters, FuseMount, FuseOptions, OwnerMap, SingleFile, TraceFile, find_subdir,
-    is_stale,
+    is_stale, try_uring,
 };
 pub use loop_device::{LoopDevice, LoopOptions};
 pub use options::MountFlags;

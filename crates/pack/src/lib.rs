@@ -50,6 +50,7 @@ pub use class::{Class, Machine};
 pub use destination::temporary_folder;
 pub use effort::Effort;
 pub use gain::Gain;
+pub use limits::group_memory_limit;
 pub use output::Output;
 pub use packfs_core::Order;
 pub use report::{PackReport, Section, StageTime, Stored, WalkReads};

@@ -81,7 +81,7 @@ impl Limits {
 
 fn allowed(options: &PackOptions) -> Option<u64> {
     // A group also accounts page cache and other processes.
-    let said = options.memory.or_else(|| group_limit().map(|limit| limit / 4 * 3));
+    let said = options.memory.or_else(|| group_memory_limit().map(|limit| limit / 4 * 3));
     let room = address_room().map(|room| resident() + room / 4 * 3);
     said.into_iter().chain(room).min()
 }
@@ -104,7 +104,7 @@ pub(crate) fn verify_jobs(options: &PackOptions) -> usize {
 /// Errors: `Failed` if an image with this number of nodes cannot be verified within the limit of
 /// the user or of a control group.
 pub(crate) fn check_verify(options: &PackOptions, node_count: u32) -> Result<()> {
-    let bound = options.memory.or_else(group_limit);
+    let bound = options.memory.or_else(group_memory_limit);
     let (Some(allowed), Some(_)) = (bound, &options.verify) else { return Ok(()) };
     let least = resident() + u64::from(node_count) * (NODE_LEN + VERIFY_NODE_LEN) + VERIFY_LEN;
     if least <= allowed {
@@ -145,8 +145,8 @@ fn address_room() -> Option<u64> {
     Some(limit.saturating_sub(pages.saturating_mul(rustix::param::page_size() as u64)))
 }
 
-/// Bytes, of control groups version 2.
-fn group_limit() -> Option<u64> {
+/// Returns the limit of memory that control groups (version 2) set for this process, in bytes.
+pub fn group_memory_limit() -> Option<u64> {
     let groups = std::fs::read_to_string("/proc/self/cgroup").ok()?;
     let group = groups.lines().find_map(|line| line.strip_prefix("0::/"))?;
     let top = Path::new("/sys/fs/cgroup");

@@ -185,13 +185,14 @@ pub use packfs_format::{
 pub use packfs_merge::{DataPlace, Marks, MergeReport, OnConflict};
 #[cfg(feature = "pack")]
 pub use packfs_pack::{
-    Class, ClassRow, Effort, Gain, Machine, PackReport, Section, StageTime, WalkReads, temporary_folder,
+    Class, ClassRow, Effort, Gain, Machine, PackReport, Section, StageTime, WalkReads, group_memory_limit,
+    temporary_folder,
 };
 pub use packfs_read::{Counters, FileReader};
 
 /// Codecs: their names, levels and options.
 pub mod codec {
-    pub use packfs_codec::{Algorithm, CODECS, Codec, CodecSpec};
+    pub use packfs_codec::{Algorithm, CODECS, Codec, CodecSpec, libraries};
 }
 
 /// Checks beyond a format's own rules: contents, what was written, differences of two trees.
@@ -233,7 +234,7 @@ pub mod mount {
     pub use packfs_mount::{
         Channel, DryRun, FileContents, FuseCounters, FuseMount, FuseOptions, LoopDevice, LoopOptions,
         MountFlags, OwnerMap, ReportingAllocator, SingleFile, TraceFile, Unmounter, find_subdir, is_root,
-        is_stale, kernel, loop_device, record, return_long_blocks, share_heap, table, unmount,
+        is_stale, kernel, loop_device, record, return_long_blocks, share_heap, table, try_uring, unmount,
     };
 }
 

@@ -33,6 +33,21 @@ pub fn line(value: &impl Serialize) -> packfs::Result<String> {
     Ok(String::from_utf8_lossy(&line).into_owned())
 }
 
+/// Returns an object as text, with a line for each key: lists joined by commas, without keys that
+/// are null.
+///
+/// Errors: as [`line()`].
+pub fn text(object: &impl Serialize) -> packfs::Result<String> {
+    let value = serde_json::to_value(object).map_err(|error| Error::failed(format!("JSON: {error}")))?;
+    let mut text = String::new();
+    for (key, value) in value.as_object().into_iter().flatten().filter(|(_, value)| !value.is_null()) {
+        let plain = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        let list = value.as_array().map(|list| list.iter().map(plain).collect::<Vec<_>>().join(", "));
+        text += &format!("{}: {}\n", key.replace('_', " "), list.unwrap_or_else(|| plain(value)));
+    }
+    Ok(text)
+}
+
 fn write_with(formatter: impl Formatter, value: &impl Serialize, out: &mut dyn Write) -> packfs::Result<()> {
     let mut serializer = Serializer::with_formatter(out, Quiet(formatter));
     value.serialize(&mut serializer).map_err(io::Error::from).or_io(cannot_write)

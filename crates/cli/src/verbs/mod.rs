@@ -1,5 +1,6 @@
 //! One room a verb: its options (`Opts`), and its run.
 
+pub mod bug_report;
 pub mod cache;
 pub mod cat;
 pub mod check;

@@ -152,6 +152,7 @@ fn output_of_every_verb_has_the_keys_and_types_of_the_schema() {
     every_difference(&fixture, &mut schema);
     let digest = fixture.run(["digest", "root.sqfs", "-q"]).text().split("  ").next().unwrap().to_owned();
     schema.check("digest", &fixture.run(["digest", "--json", "--check", &digest, "root.sqfs"]).json());
+    schema.check("bug-report", &fixture.run(["bug-report", "--json"]).json());
     integrity(&fixture, &mut schema);
     shards(&fixture, &mut schema);
     if is_root() {

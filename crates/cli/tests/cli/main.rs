@@ -3,6 +3,7 @@
 mod adding;
 #[cfg(feature = "lab")]
 mod advising;
+mod bug_reports;
 mod callers;
 mod composefs;
 mod containers;

@@ -10,6 +10,7 @@ use std::process::{Command, Stdio};
 const LINES: &[&str] = &[
     "--help",
     "--version",
+    "bug-report",
     "pack --help",
     "completions bash",
     "as",

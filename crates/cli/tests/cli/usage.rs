@@ -66,12 +66,6 @@ fn help_of_pack_lists_codecs_and_options_of_formats() {
 }
 
 #[test]
-fn prints_its_version() {
-    let run = Fixture::new().run(["--version"]);
-    assert_eq!(run.done().text(), format!("packfs {}\n", env!("CARGO_PKG_VERSION")));
-}
-
-#[test]
 fn makes_completions_for_every_shell() {
     let fixture = Fixture::new();
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {

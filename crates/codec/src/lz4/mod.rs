@@ -1,7 +1,7 @@
 //! LZ4 block format, raw: no frame, no length, no checksum.
 
 #[cfg(feature = "lz4")]
-mod coders;
+pub(crate) mod coders;
 #[cfg(not(feature = "lz4"))]
 crate::coders::coders!(Lz4Settings, Lz4HcSettings; decoder);
 mod settings;

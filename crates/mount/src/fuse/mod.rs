@@ -50,6 +50,7 @@ mod xattr;
 
 pub use dry_run::DryRun;
 pub use single_file::{FileContents, SingleFile};
+pub use uring::try_uring;
 
 use crate::unmount::Unmounter;
 use crate::{Channel, MountFlags, record, table};

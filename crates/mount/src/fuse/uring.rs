@@ -14,12 +14,20 @@ use packfs_core::{Result, ResultExt};
 use rustix::fd::AsFd;
 use rustix::io::{Errno, fcntl_dupfd_cloexec};
 use rustix::thread::{CpuSet, sched_setaffinity};
+use std::fs::File;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::SyncSender;
 
 const PROCESSORS_MAX: u16 = 8192;
+
+/// Sets up io_uring as a mount does, and ends it.
+///
+/// Errors: the kernel, or its administrator, does not permit it.
+pub fn try_uring() -> io::Result<()> {
+    Ring::new(File::open("/dev/null")?.into(), &[], 4096).map(drop)
+}
 
 pub(crate) struct Worker {
     ring: Ring,

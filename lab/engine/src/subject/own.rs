@@ -8,7 +8,7 @@ use crate::results::{Missing, Program};
 /// The program at a path, which has to be packfs.
 pub(super) fn program(path: &Path) -> Result<Program, Missing> {
     let missing = |why: String| Missing { what: "packfs".into(), why };
-    let said = process::capture(&Invocation::new(path).arg("--version"), false)
+    let said = process::capture(&Invocation::new(path).arg("-V"), false)
         .map_err(|error| missing(format!("{path:?} does not run: {error}")))?;
     match said.split_once(' ') {
         Some(("packfs", version)) => Ok(Program {

@@ -52,6 +52,12 @@ unsafe extern "C" {
     ) -> c_int;
 }
 
+pub(crate) fn version() -> String {
+    // SAFETY: the call takes nothing and returns a constant.
+    let number = unsafe { lz4_sys::LZ4_versionNumber() };
+    format!("{}.{}.{}", number / 10_000, number / 100 % 100, number % 100)
+}
+
 /// `LZ4_MAX_INPUT_SIZE`.
 const SRC_LEN_MAX: usize = 0x7E00_0000;
 

@@ -2,7 +2,7 @@
 
 mod decode;
 #[allow(unsafe_code)]
-mod ffi;
+pub(crate) mod ffi;
 mod high;
 
 use std::ffi::c_int;

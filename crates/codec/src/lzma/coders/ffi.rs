@@ -181,6 +181,13 @@ impl Drop for Stream {
     }
 }
 
+pub(crate) fn version() -> String {
+    // SAFETY: the call takes nothing and returns a constant.
+    let number = unsafe { sys::lzma_version_number() };
+    // The last digit distinguishes alpha, beta, and stable.
+    format!("{}.{}.{}", number / 10_000_000, number / 10_000 % 1000, number / 10 % 1000)
+}
+
 /// CRC32 of xz, gzip, and zip.
 pub(crate) fn crc32(data: &[u8]) -> u32 {
     // SAFETY: the pointer is valid for the length beside it.
