@@ -9,7 +9,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use crate::failure::{Failure, Result};
-use crate::{licenses, metadata, peers, python, shell, tidy, workspace};
+use crate::{flows, licenses, metadata, peers, python, shell, tidy, workspace};
 
 /// Run all checks and all tests
 #[derive(clap::Args)]
@@ -61,6 +61,7 @@ pub fn run(Options { peers, tests_only }: Options) -> Result<()> {
         step(&mut steps, "tidy", || tidy::run(tidy::Options::default()).map(|()| Outcome::Done))?;
         step(&mut steps, "licenses", || licenses::run(licenses::Options).map(|()| Outcome::Done))?;
         step(&mut steps, "cargo-deny", deny)?;
+        step(&mut steps, "workflows", workflows)?;
         let lints = [&ALL[..], &["--all-targets", "--quiet", "--", "-D", "warnings"]].concat();
         step(&mut steps, "clippy", || tool("clippy", "clippy", &lints, peers))?;
         step(&mut steps, "features", || features(peers))?;
@@ -121,6 +122,12 @@ fn deny() -> Result<Outcome> {
         ));
     }
     shell::run(cargo().args(["deny", "check", "advisories"])).map(|()| Outcome::Done)
+}
+
+fn workflows() -> Result<Outcome> {
+    let missing = flows::check()?.join(" and ");
+    let why = format!("{missing} not found; docs/release.md says how to install");
+    Ok(if missing.is_empty() { Outcome::Done } else { Outcome::Skipped(why) })
 }
 
 /// Everything of the workspace, with the program that is not installed by default.

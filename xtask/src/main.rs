@@ -6,6 +6,7 @@
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a program of developers")]
 
 mod capi;
+mod changelog;
 mod ci;
 mod corpus;
 mod coverage;
@@ -13,6 +14,7 @@ mod debian;
 mod dist;
 mod failure;
 mod fidelity;
+mod flows;
 mod fuzz;
 mod kernels;
 mod licenses;
@@ -44,6 +46,8 @@ enum Task {
     Capi(capi::Options),
     Dist(dist::Options),
     Suites(suites::Options),
+    Flows(flows::Options),
+    Changelog(changelog::Options),
     Corpus(corpus::Options),
     Matrix(matrix::Options),
     Fidelity(fidelity::Options),
@@ -63,6 +67,8 @@ fn main() -> ExitCode {
         Task::Capi(options) => capi::run(options),
         Task::Dist(options) => dist::run(options),
         Task::Suites(options) => suites::run(options),
+        Task::Flows(options) => flows::run(options),
+        Task::Changelog(options) => changelog::run(options),
         Task::Corpus(options) => corpus::run(options),
         Task::Matrix(options) => matrix::run(options),
         Task::Fidelity(options) => fidelity::run(options),

@@ -22,7 +22,7 @@ mod table;
 use std::path::Path;
 
 use crate::failure::{Failure, Result};
-use crate::{metadata, workspace};
+use crate::{changelog, metadata, workspace};
 
 /// Check imports, unsafe code, lengths, and paths in documents
 ///
@@ -115,6 +115,11 @@ const RULES: &[Rule] = &[
         name: "falling",
         why: "code, comments on private items, words of the dialect and other faults of a crate only get fewer",
         faults: |subject| falling::check(subject.root, subject.files),
+    },
+    Rule {
+        name: "changes",
+        why: "a file of changelog.d becomes a part of CHANGELOG.md as it is",
+        faults: |subject| changelog::check(subject.root),
     },
     Rule {
         name: "paths in documents",

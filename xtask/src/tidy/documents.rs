@@ -10,8 +10,19 @@ const RECORDS: [&str; 1] = ["docs/notebook"];
 
 /// Prefixes of paths in the checkout. Other text in backticks is a word, an option, or a path of
 /// the host.
-const TOPS: [&str; 9] =
-    ["crates/", "lab/", "docs/", "xtask/", "testdata/", "fuzz/", "python/", ".ci/", ".cargo/"];
+const TOPS: [&str; 11] = [
+    "crates/",
+    "lab/",
+    "docs/",
+    "xtask/",
+    "testdata/",
+    "fuzz/",
+    "python/",
+    "integration/",
+    ".ci/",
+    ".cargo/",
+    ".github/",
+];
 
 pub fn check(root: &Path) -> Result<Vec<String>> {
     let mut faults = vec![];
