@@ -9,7 +9,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use crate::failure::{Failure, Result};
-use crate::{flows, licenses, metadata, peers, python, shell, tidy, workspace};
+use crate::{corpus, flows, kernels, licenses, metadata, peers, python, shell, tidy, workspace};
 
 /// Run all checks and all tests
 #[derive(clap::Args)]
@@ -20,6 +20,9 @@ pub struct Options {
     /// Run the tests without the checks
     #[arg(long)]
     tests_only: bool,
+    /// Fetch peers, kernels, and the Debian root while the checks run
+    #[arg(long)]
+    fetch: bool,
 }
 
 /// Environment variable with the mode of peers, for tests.
@@ -51,22 +54,18 @@ enum Outcome {
     Skipped(String),
 }
 
-pub fn run(Options { peers, tests_only }: Options) -> Result<()> {
+pub fn run(Options { peers, tests_only, fetch }: Options) -> Result<()> {
     let mut steps = vec![];
-    if !tests_only {
-        step(&mut steps, "format", || {
-            tool("fmt", "rustfmt", &["--all", "--check"], peers)?;
-            tool("fmt", "rustfmt", &[&PYTHON[..], &["--check"]].concat(), peers)
-        })?;
-        step(&mut steps, "tidy", || tidy::run(tidy::Options::default()).map(|()| Outcome::Done))?;
-        step(&mut steps, "licenses", || licenses::run(licenses::Options).map(|()| Outcome::Done))?;
-        step(&mut steps, "cargo-deny", deny)?;
-        step(&mut steps, "workflows", workflows)?;
-        let lints = [&ALL[..], &["--all-targets", "--quiet", "--", "-D", "warnings"]].concat();
-        step(&mut steps, "clippy", || tool("clippy", "clippy", &lints, peers))?;
-        step(&mut steps, "features", || features(peers))?;
-        step(&mut steps, "documentation", document)?;
-    }
+    std::thread::scope(|scope| {
+        // The network keeps one busy, the compiler the other.
+        let fetching = fetch.then(|| scope.spawn(fetch_all));
+        if !tests_only {
+            check(&mut steps, peers)?;
+        }
+        let Some(fetching) = fetching else { return Ok(()) };
+        let end = || fetching.join().unwrap_or_else(|_| Err(Failure::new("the thread panicked")));
+        step(&mut steps, "fetching", || end().map(|()| Outcome::Done))
+    })?;
     step(&mut steps, "tests", || test(peers))?;
     if !tests_only {
         // Last, because both use what the tests have built.
@@ -83,11 +82,30 @@ pub fn run(Options { peers, tests_only }: Options) -> Result<()> {
     Ok(())
 }
 
-fn step(
-    steps: &mut Vec<(&'static str, Duration)>,
-    name: &'static str,
-    run: impl FnOnce() -> Result<Outcome>,
-) -> Result<()> {
+type Steps = Vec<(&'static str, Duration)>;
+
+fn check(steps: &mut Steps, peers: Peers) -> Result<()> {
+    step(steps, "format", || {
+        tool("fmt", "rustfmt", &["--all", "--check"], peers)?;
+        tool("fmt", "rustfmt", &[&PYTHON[..], &["--check"]].concat(), peers)
+    })?;
+    step(steps, "tidy", || tidy::run(tidy::Options::default()).map(|()| Outcome::Done))?;
+    step(steps, "licenses", || licenses::run(licenses::Options).map(|()| Outcome::Done))?;
+    step(steps, "cargo-deny", deny)?;
+    step(steps, "workflows", workflows)?;
+    let lints = [&ALL[..], &["--all-targets", "--quiet", "--", "-D", "warnings"]].concat();
+    step(steps, "clippy", || tool("clippy", "clippy", &lints, peers))?;
+    step(steps, "features", || features(peers))?;
+    step(steps, "documentation", document)
+}
+
+fn fetch_all() -> Result<()> {
+    peers::run(peers::Options::default())?;
+    kernels::run(kernels::Options::default())?;
+    corpus::named("debian")?.ensure().map(drop)
+}
+
+fn step(steps: &mut Steps, name: &'static str, run: impl FnOnce() -> Result<Outcome>) -> Result<()> {
     eprintln!("==> {name}");
     let start = Instant::now();
     match run().map_err(|failure| Failure::new(format!("{name}: {failure}")))? {

@@ -21,7 +21,7 @@ use cpio::Cpio;
 /// Writes target/kernels/{5.10,6.1,6.12}/{vmlinuz,initramfs} from Debian's bullseye, bookworm, and
 /// trixie for qemu-system-x86_64. For 6.1, builds the modules cramfs and romfs, which Debian leaves
 /// out. Needs debootstrap, make, gcc, and xz; as root, installs missing ones with apt-get.
-#[derive(clap::Args)]
+#[derive(clap::Args, Default)]
 pub struct Options {
     /// Fetch the current packages of Debian again
     #[arg(long)]

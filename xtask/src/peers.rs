@@ -21,7 +21,7 @@ pub use stamp::{Peer, Stamp};
 ///
 /// Writes target/peers/bin/{mksquashfs,unsquashfs,...}, which run on any Linux of this
 /// architecture. Needs debootstrap; as root, installs it with apt-get if it is missing.
-#[derive(clap::Args)]
+#[derive(clap::Args, Default)]
 pub struct Options {
     /// Fetch the current packages of Debian again
     #[arg(long)]
