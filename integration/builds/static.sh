@@ -20,22 +20,22 @@ name=${archive%.tar.zst}
 tar -xf "$DIST/$archive"
 zstd -qdc "$DIST/$archive" > zst.tar
 gzip -dc "$DIST/$name.tar.gz" | cmp - zst.tar
-cmp "$name/sbom.cdx.json" "$DIST/$name.cdx.json"
-python3 - "$name/sbom.cdx.json" "$TARGET" <<'END'
+cmp "$name/share/doc/packfs/sbom.cdx.json" "$DIST/$name.cdx.json"
+python3 - "$name/share/doc/packfs/sbom.cdx.json" "$TARGET" <<'END'
 import json, sys
 bill = json.load(open(sys.argv[1]))
 assert bill["bomFormat"] == "CycloneDX" and sys.argv[2] in json.dumps(bill["metadata"])
 assert all(part["name"] and part["version"] and part["licenses"] for part in bill["components"])
 print("static:", len(bill["components"]), "crates with licenses")
 END
-grep -q '^zstd-sys .*BSD-3-Clause' "$name/licenses/crates.txt"
-[ -s "$name/licenses/musl.txt" ] && [ -s "$name/licenses/rust-library.html" ]
-bash -n "$name/completions/packfs.bash"
-grep -q '#compdef packfs' "$name/completions/_packfs"
-grep -q 'complete -c packfs' "$name/completions/packfs.fish"
-for page in "$name"/man/man1/*.1; do grep -q '^\.SH NAME' "$page"; done
+grep -q '^zstd-sys .*BSD-3-Clause' "$name/share/doc/packfs/licenses/crates.txt"
+[ -s "$name/share/doc/packfs/licenses/musl.txt" ] && [ -s "$name/share/doc/packfs/licenses/rust-library.html" ]
+bash -n "$name/share/bash-completion/completions/packfs"
+grep -q '#compdef packfs' "$name/share/zsh/site-functions/_packfs"
+grep -q 'complete -c packfs' "$name/share/fish/vendor_completions.d/packfs.fish"
+for page in "$name"/share/man/man1/*.1; do grep -q '^\.SH NAME' "$page"; done
 file "$name/bin/packfs" | grep -Eq 'static(ally|-pie) linked'
-echo "static: $(ls "$name/man/man1" | wc -l) manual pages, program $(stat -c %s "$name/bin/packfs") bytes"
+echo "static: $(ls "$name/share/man/man1" | wc -l) manual pages, program $(stat -c %s "$name/bin/packfs") bytes"
 
 packfs() { $RUN "$PWD/$name/bin/packfs" "$@"; }
 mkdir -p tree/etc tree/usr/bin

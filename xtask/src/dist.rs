@@ -21,9 +21,9 @@ pub use build::fetch_library;
 /// Build static programs in archives, with checksums and a bill of materials
 ///
 /// Writes target/dist/packfs-VERSION-TARGET.tar.zst and .tar.gz with the program, completions,
-/// manual pages, and licenses, packfs-VERSION-TARGET.cdx.json with all linked crates (CycloneDX),
-/// and SHA256SUMS. Programs are linked statically. Equal sources and tools give equal archives:
-/// times are those of the last commit, or SOURCE_DATE_EPOCH.
+/// manual pages, and licenses below bin and share, packfs-VERSION-TARGET.cdx.json with all linked
+/// crates (CycloneDX), and SHA256SUMS. Programs are linked statically. Equal sources and tools give
+/// equal archives: times are those of the last commit, or SOURCE_DATE_EPOCH.
 #[derive(clap::Args)]
 pub struct Options {
     /// Rust targets
@@ -54,6 +54,10 @@ pub struct Options {
     /// With --sign: the first line of FILE is the password of KEY
     #[arg(long, value_name = "FILE", requires = "sign")]
     password_file: Option<PathBuf>,
+    /// Write only the files of an archive to DIR, with a program for this machine that is linked as
+    /// usual: what packages of distributions contain below /usr
+    #[arg(long, exclusive = true, value_name = "DIR")]
+    tree: Option<PathBuf>,
     /// Try the archives in target/dist instead, by emulators of QEMU for other machines
     #[arg(long, exclusive = true)]
     smoke: bool,
@@ -78,8 +82,15 @@ fn archive_name(version: &str, target: &str) -> String {
 /// Files of the checkout in each archive.
 const FILES: [&str; 5] = ["README.md", "CHANGELOG.md", "SECURITY.md", "LICENSE-APACHE", "LICENSE-MIT"];
 
-/// Shells with completions, and the names of their files.
-const SHELLS: [(&str, &str); 3] = [("bash", "packfs.bash"), ("zsh", "_packfs"), ("fish", "packfs.fish")];
+/// Shells with completions, and their files.
+const SHELLS: [(&str, &str); 3] = [
+    ("bash", "share/bash-completion/completions/packfs"),
+    ("zsh", "share/zsh/site-functions/_packfs"),
+    ("fish", "share/fish/vendor_completions.d/packfs.fish"),
+];
+
+/// Folder of [`FILES`], licenses, and the bill of materials.
+const DOCUMENTS: &str = "share/doc/packfs";
 
 /// Builds the static program of a target; fetches what is missing.
 pub fn program(target: &str) -> Result<PathBuf> {
@@ -94,6 +105,10 @@ pub fn zig_path() -> Result<std::ffi::OsString> {
 pub fn run(options: Options) -> Result<()> {
     if options.source {
         return source();
+    }
+    if let Some(tree) = options.tree {
+        let program = program_of_machine()?;
+        return stage(&tree, &program, &program);
     }
     if options.smoke {
         return smoke::run(&folder()?);
@@ -112,11 +127,13 @@ pub fn run(options: Options) -> Result<()> {
         let sbom = sbom::Sbom::read(target)?;
         let name = archive_name(sbom.version(), target);
         let tree = folder.join(&name);
+        workspace::remove_dir(&tree)?;
         stage(&tree, program, &speaker)?;
         let bill = folder.join(format!("{name}.cdx.json"));
         write(&bill, sbom.text(target, time).as_bytes())?;
-        copy(&bill, &tree.join("sbom.cdx.json"))?;
-        licenses::write(&sbom, &tree.join("licenses"))?;
+        let documents = tree.join(DOCUMENTS);
+        copy(&bill, &documents.join("sbom.cdx.json"))?;
+        licenses::write(&sbom, &documents.join("licenses"))?;
         let packed = archive::pack(&folder, &name, &FORMS, time)?;
         workspace::remove_dir(&tree)?;
         let sizes = packed.iter().map(|path| size(path)).collect::<Result<Vec<_>>>()?;
@@ -158,19 +175,22 @@ pub fn program_of_machine() -> Result<PathBuf> {
     Ok(workspace::target().join("release/packfs"))
 }
 
+/// Writes the files of an archive to `tree`, below `bin` and `share` as below `/usr`, so that every
+/// package is a copy of them.
 fn stage(tree: &Path, program: &Path, speaker: &Path) -> Result<()> {
-    workspace::remove_dir(tree)?;
-    let completions = tree.join("completions");
-    for folder in [tree.join("bin"), completions.clone(), tree.join("man/man1")] {
-        workspace::make_dir(&folder)?;
+    let (man, documents) = (tree.join("share/man/man1"), tree.join(DOCUMENTS));
+    for folder in [&tree.join("bin"), &man, &documents] {
+        workspace::make_dir(folder)?;
     }
     copy(program, &tree.join("bin/packfs"))?;
     for (shell_name, file) in SHELLS {
         let text = shell::capture(Command::new(speaker).args(["completions", shell_name]))?;
-        write(&completions.join(file), text.as_bytes())?;
+        let file = tree.join(file);
+        file.parent().map_or(Ok(()), workspace::make_dir)?;
+        write(&file, text.as_bytes())?;
     }
-    shell::run_quietly(Command::new(speaker).arg("man").arg(tree.join("man/man1")))?;
-    FILES.iter().try_for_each(|file| copy(&workspace::root().join(file), &tree.join(file)))
+    shell::run_quietly(Command::new(speaker).arg("man").arg(man))?;
+    FILES.iter().try_for_each(|file| copy(&workspace::root().join(file), &documents.join(file)))
 }
 
 fn size(path: &Path) -> Result<String> {
