@@ -155,8 +155,8 @@ build_python() {
     cp "$TOP/target/python/$ARCH-unknown-linux-gnu"/*.whl "$OUT"
 }
 
-# The script takes the archive itself.
-build_install() { :; }
+# `cargo xtask dist --sign` writes the script with the key.
+build_install() { [ -e "$DIST/install.sh" ] || cp "$here/install/install.sh" "$DIST"; }
 
 # missing CHANNEL: prints what the verb needs for a channel and the machine lacks.
 missing() {
@@ -175,6 +175,7 @@ missing() {
     try:arch) set -- pacman "$DIST/arch/packfs.db" ;;
     try:homebrew) set -- mmdebstrap "${BREW:-variable-BREW}" "$DIST/homebrew" ;;
     try:container) set -- skopeo umoci runc docker-registry "$PYTHON" "$DIST/container" ;;
+    try:install) set -- mmdebstrap "$DIST/install.sh" "$DIST/SHA256SUMS" ;;
     try:*) set -- mmdebstrap "$DIST/$1" ;;
     esac
     for need; do command -v "$need" > /dev/null || [ -e "$need" ] || echo "$need"; done
@@ -309,7 +310,7 @@ try_homebrew() {
     prefix=/home/linuxbrew/.linuxbrew
     by_brew() {
         $ENTER env HOME=/root HOMEBREW_NO_AUTO_UPDATE=1 HOMEBREW_NO_INSTALL_FROM_API=1 \
-            $prefix/bin/brew install --formula "$DIST/homebrew/recipe/packfs.rb"
+            "$prefix/bin/brew" install --formula "$DIST/homebrew/recipe/packfs.rb"
     }
     bare trixie ruby,git,curl,zstd,procps,file,patch,bzip2,xz-utils,binutils
     mkdir -p "$ROOT$prefix/bin"
@@ -332,6 +333,18 @@ try_python() {
     bare trixie python3-venv
     PROGRAM=/venv/bin/packfs
     prove "\`pip install\` in a new environment, Debian trixie" "$DIST/python/*.whl" by_pip
+}
+
+# The signed script of a release checks its signature by OpenSSL.
+try_install() {
+    by_script() {
+        signature=--no-signature
+        [ ! -e "$DIST/SHA256SUMS.minisig" ] || signature=
+        # shellcheck disable=SC2086 # none or one word
+        $ENTER sh "$DIST/install.sh" --from "$DIST" --to /usr/local/bin $signature
+    }
+    bare bookworm openssl
+    prove "install.sh, Debian bookworm" "${ARCHIVE%.zst}.gz" by_script
 }
 
 # The image goes to a registry of the loopback address and back; runc runs it on a kernel mount of its EROFS layer.
