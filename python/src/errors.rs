@@ -43,8 +43,8 @@ pub fn exception(error: &packfs::Error) -> PyErr {
         ErrorKind::Corrupt => CorruptImage::new_err((errno, text)),
         ErrorKind::Unsupported => UnsupportedImage::new_err((errno, text)),
         ErrorKind::Limit => LimitExceeded::new_err((errno, text)),
-        ErrorKind::TooLarge | ErrorKind::Failed => Error::new_err((errno, text)),
         ErrorKind::Cancelled => PyKeyboardInterrupt::new_err(text),
+        _ => Error::new_err((errno, text)),
     };
     Python::attach(|py| {
         for hint in error.hints() {

@@ -118,6 +118,7 @@ pub struct Section {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[non_exhaustive]
 pub struct StageTime {
     /// Name of the stage.
     pub stage: Stage,

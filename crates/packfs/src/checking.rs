@@ -29,6 +29,7 @@ pub struct Findings {
 #[derive(Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[non_exhaustive]
 pub struct CheckReport<'a> {
     /// True without errors, if all of the image was checked.
     pub sound: bool,

@@ -18,6 +18,7 @@ const UNKNOWN: &str = "unknown";
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[non_exhaustive]
 pub struct CodecUse {
     /// Name of the codec; `none` for data that is not compressed, `prealloc` for reserved space of
     /// btrfs.

@@ -100,6 +100,7 @@ pub struct Difference {
 /// Result of a comparison.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
 pub struct DiffReport {
     /// Names in either tree.
     pub names: u64,

@@ -12,6 +12,7 @@ use std::os::unix::fs::FileExt;
 /// State of an image and its recovery data.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
 pub struct RecoveryState {
     /// Numbers of the image's blocks that are damaged, missing or unreadable.
     pub lost: Vec<u32>,

@@ -10,6 +10,7 @@ const NAMED_MAX: usize = 100;
 
 /// Result of a verification.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct VerityReport {
     /// Root hash of the current data.
     pub root_hash: Vec<u8>,

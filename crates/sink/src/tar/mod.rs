@@ -40,6 +40,7 @@ pub struct TarOptions {
 /// Result of writing an archive.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
 pub struct TarReport {
     /// Entries written, hard links included.
     pub entries: u64,

@@ -57,6 +57,7 @@ impl LossKind {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[non_exhaustive]
 pub struct NotRestored {
     /// The attribute.
     #[cfg_attr(feature = "serde", serde(rename = "what"))]
@@ -71,6 +72,7 @@ pub struct NotRestored {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[non_exhaustive]
 pub struct NotRestoredExample {
     /// Path in the image.
     #[cfg_attr(feature = "serde", serde(flatten))]

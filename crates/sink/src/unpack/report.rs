@@ -6,6 +6,7 @@ use packfs_core::{Error, NodeKind, Result, Tree};
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[non_exhaustive]
 pub struct UnpackReport {
     /// Regular files; hard links count once.
     pub files: u64,
