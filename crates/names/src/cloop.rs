@@ -1,9 +1,11 @@
 //! create_compressed_fs and extract_compressed_fs of cloop-utils.
 
-use crate::common::parse::{Given, Row, Style, Takes, acts, ignored, parse};
-use crate::common::teller::{Form, Teller};
+use crate::common::numbers::{bytes, decimal};
+use crate::common::parse::{Given, Row, Style, Takes, acts, ignored, parse, sets_as};
+use crate::common::teller::{Form, Teller, told};
 use crate::common::usage;
-use packfs::{Error, Result, ResultExt};
+use packfs::options::Options;
+use packfs::{Error, Result, ResultExt, WrapOptions};
 use packfs_terminal::{Outcome, report};
 use std::ffi::OsString;
 use std::io::Write;
@@ -13,9 +15,10 @@ use std::process::ExitCode;
 const MAKE: &[Row] = &[
     acts("-h --help", Takes::Nothing),
     acts("-q", Takes::Nothing),
-    acts("-B", Takes::One),
-    acts("-L", Takes::One),
-    acts("-t", Takes::One),
+    sets_as("-B", "block-size", |_, text| bytes("block size", text)),
+    sets_as("-L", "codec", codec),
+    // Anything but a number is 0.
+    sets_as("-t", "jobs", |name, text| Ok(decimal::<u16>(name, text).unwrap_or(0).to_string())),
     acts("-f", Takes::One),
     acts("-b", Takes::Nothing),
     acts("-S", Takes::One),
@@ -29,17 +32,23 @@ const EXTRACT: &[Row] = &[
     acts("--convert-to-v2", Takes::Nothing),
 ];
 
-/// Best level, and the level that tries all levels.
-const BEST: u32 = 9;
+const DEFAULTS: &[&str] =
+    &["format=cloop", "codec=gzip:9", "block-size=64K", "-O inner=none", "-O version=2.0"];
+
+/// Level that tries all levels.
 const SMALLEST: u32 = 12;
 
-fn block(text: &str) -> Result<u32> {
-    let bytes = crate::common::parse::size("block size", text)?;
-    u32::try_from(bytes).map_err(|_| Error::usage(format!("block size {text} is too large")))
+/// Levels may be negative: -1 tries all, -2 takes the best of 7zip.
+fn codec(name: &str, text: &str) -> Result<String> {
+    let level = match decimal::<i32>(name, text)? {
+        level @ 0..=9 => level.unsigned_abs().max(1),
+        -2 | -1 => SMALLEST,
+        level => return Err(Error::usage(format!("-L: {level} is no compression level from -2 to 9"))),
+    };
+    Ok(format!("gzip:{level}"))
 }
 
 pub fn run_make(args: &[OsString]) -> Outcome {
-    // Levels may be negative: -1 tries all, -2 takes the best of 7zip.
     let given = parse(&[MAKE], Style::Getopt, args)?;
     if given.has("-h") {
         let options = usage::table(&[MAKE]);
@@ -47,36 +56,31 @@ pub fn run_make(args: &[OsString]) -> Outcome {
         return Ok(ExitCode::SUCCESS);
     }
     let (source, target, old_block) = operands(&given)?;
-    let size = given.text("-B")?.map(block).transpose()?.or(old_block).unwrap_or(65536);
-    let level = match given.number::<i32>("-L")?.unwrap_or(9) {
-        level @ 0..=9 => u32::try_from(level).unwrap_or(BEST).max(1),
-        -2 | -1 => SMALLEST,
-        level => return Err(Error::usage(format!("-L: {level} is no compression level from -2 to 9"))),
-    };
+    let mut wanted = given.pack_options(DEFAULTS)?;
+    if let (Some(size), false) = (old_block, given.has("-B")) {
+        wanted.set("block-size", bytes("block size", &size)?)?;
+    }
     let spool = spooled(&source, given.last("-f").map(Path::new))?;
     let source = spool.as_ref().map_or(source.as_path(), |file| file.path());
-    let teller = Teller::new(if given.has("-q") { Form::Silent } else { Form::Bar });
     // A split image is divided once it is complete.
     let header = given.last("-S").map(Path::new);
     let whole = header.map(|_| tempfile::NamedTempFile::new().or_io(|| "cannot create a temporary file"));
     let whole = whole.transpose()?;
     let image = whole.as_ref().map_or(target.as_path(), |file| file.path());
-    let wrap = packfs::wrap(source, image).with(|options| {
-        options.format = Some("cloop".into());
-        options.codec = Some(format!("gzip:{level}"));
-        options.block_size = Some(size);
-        options.options = vec![("inner".into(), "none".into()), ("version".into(), "2.0".into())];
-        options.jobs = given.number::<u16>("-t").ok().flatten().map_or(0, usize::from);
+    let wrap = packfs::wrap(source, image).options(WrapOptions {
+        format: wanted.format,
+        codec: wanted.codec,
+        block_size: wanted.block_size,
+        options: wanted.options,
+        jobs: wanted.jobs,
+        ..WrapOptions::default()
     });
-    let result = wrap.run_with(&teller);
-    teller.finish();
-    match (result, teller.stopped()) {
-        (Err(_), Some(code)) => Ok(ExitCode::from(code)),
-        (Ok(_), _) if header.is_some() => {
-            split(image, header.unwrap_or(Path::new("-")), &target).map(|()| ExitCode::SUCCESS)
-        }
-        (result, _) => result.map(|_| ExitCode::SUCCESS),
-    }
+    let form = if given.has("-q") { Form::Silent } else { Form::Bar };
+    told(
+        form,
+        |teller| wrap.run_with(teller),
+        |_| header.map_or(Ok(()), |header| split(image, header, &target)),
+    )
 }
 
 /// Offset of the number of blocks, big-endian; the offsets of blocks follow, one more than blocks.
@@ -106,15 +110,17 @@ fn created(path: &Path) -> Result<std::fs::File> {
 }
 
 /// Source, target, and the block size of the old form `INFILE BLOCKSIZE > OUTFILE`.
-fn operands(given: &Given) -> Result<(PathBuf, PathBuf, Option<u32>)> {
+fn operands(given: &Given) -> Result<(PathBuf, PathBuf, Option<String>)> {
     let stdout = PathBuf::from("-");
     match &given.operands[..] {
         [source] => Ok((source.into(), stdout, None)),
-        [source, second] => match second.to_str().and_then(|text| text.parse::<u32>().ok()) {
-            Some(size) if !Path::new(second).exists() => Ok((source.into(), stdout, Some(size))),
+        [source, second] => match second.to_str().filter(|text| text.parse::<u32>().is_ok()) {
+            Some(size) if !Path::new(second).exists() => Ok((source.into(), stdout, Some(size.to_owned()))),
             _ => Ok((source.into(), second.into(), None)),
         },
-        [source, size, target] => Ok((source.into(), target.into(), Some(block(&size.to_string_lossy())?))),
+        [source, size, target] => {
+            Ok((source.into(), target.into(), Some(size.to_string_lossy().into_owned())))
+        }
         _ => Err(Error::usage("Usage: create_compressed_fs [options] INFILE [OUTFILE]")),
     }
 }

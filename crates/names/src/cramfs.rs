@@ -1,12 +1,14 @@
 //! mkfs.cramfs and fsck.cramfs of util-linux, and mkcramfs of Buildroot.
 
-use crate::common::parse::{Given, Row, Style, Takes, acts, ignored, parse, refused};
-use crate::common::teller::{Form, Teller};
+use crate::common::numbers::decimal;
+use crate::common::parse::{
+    Given, Row, Style, Takes, acts, ignored, parse, refused, sets, sets_as, switches,
+};
+use crate::common::teller::{Form, Teller, told};
 use crate::common::{elf, usage};
 use packfs::check;
 use packfs::sink::{Existing, UnpackOptions};
-use packfs::source::Shape;
-use packfs::{Error, MadeAt, Pack, PackOptions, Result, Severity, Source};
+use packfs::{Error, Pack, Result, Severity, Source};
 use packfs_terminal::{Outcome, report};
 use std::ffi::OsString;
 use std::path::Path;
@@ -17,20 +19,22 @@ const MAKE: &[Row] = &[
     acts("-h --help", Takes::Nothing),
     acts("-V --version", Takes::Nothing),
     ignored("-v -s", Takes::Nothing),
-    acts("-E", Takes::Nothing),
-    acts("-b", Takes::One),
-    acts("-e", Takes::One),
-    acts("-N", Takes::One),
+    // Without it, losses are warnings.
+    switches("-E", "lossy=off"),
+    sets_as("-b", "block-size", |name, text| Ok(decimal::<u32>(name, text)?.to_string())),
+    sets("-e", "-O edition"),
+    sets_as("-N", "-O endian", endian),
     refused("-i", Takes::One, "images of other filesystems in a cramfs are read by no current kernel"),
-    acts("-n", Takes::One),
-    acts("-p", Takes::Nothing),
-    acts("-z", Takes::Nothing),
-    acts("-L", Takes::Nothing),
-    acts("-B", Takes::Nothing),
-    acts("-q", Takes::Nothing),
-    acts("-x", Takes::Nothing),
-    acts("-X", Takes::Nothing),
-    acts("-D", Takes::One),
+    sets_as("-n", "-O name", cut),
+    switches("-p", "-O pad=512"),
+    switches("-z", "-O holes=on"),
+    switches("-L", "-O endian=little"),
+    switches("-B", "-O endian=big"),
+    // Owners of a device table are kept.
+    switches("-q", "root-owned"),
+    switches("-x", "-O pointers=extended"),
+    switches("-X", "-O pointers=extended"),
+    sets("-D", "add-manifest"),
 ];
 
 const CHECK: &[Row] = &[
@@ -42,6 +46,10 @@ const CHECK: &[Row] = &[
     acts("--extract", Takes::Attached),
     acts("-x", Takes::One),
 ];
+
+const DEFAULTS: &[&str] = &["format=cramfs", "made-at=0", "lossy", "-O name=Compressed", HOST_ENDIAN];
+
+const HOST_ENDIAN: &str = if cfg!(target_endian = "big") { "-O endian=big" } else { "-O endian=little" };
 
 const NAME_LEN: usize = 16;
 
@@ -62,15 +70,23 @@ fn answered(name: &str, given: &Given, rows: &[Row]) -> Result<bool> {
     Ok(given.has("-V") || given.has("-h"))
 }
 
+fn endian(_: &str, text: &str) -> Result<String> {
+    match text {
+        "big" | "little" => Ok(text.to_owned()),
+        "host" => Ok(HOST_ENDIAN.trim_start_matches("-O endian=").to_owned()),
+        other => Err(Error::usage(format!("invalid endianness {other:?}: big, little or host"))),
+    }
+}
+
 /// Warns if the name is truncated.
-fn cut(name: &str) -> &str {
+fn cut(_: &str, name: &str) -> Result<String> {
     let kept = &name[..name.floor_char_boundary(NAME_LEN)];
     if kept.len() < name.len() {
         report::note(format_args!(
             "warning: the name is cut to {kept:?}, the {NAME_LEN} bytes that are held"
         ));
     }
-    kept
+    Ok(kept.to_owned())
 }
 
 pub fn run_make(name: &str, args: &[OsString]) -> Outcome {
@@ -84,60 +100,16 @@ pub fn run_make(name: &str, args: &[OsString]) -> Outcome {
     if let Err(error) = std::fs::metadata(dir) {
         return Err(Error::usage(format!("stat of {dir:?} failed: {error}")));
     }
-    let mut options: Vec<(String, String)> = Vec::new();
-    let mut set = |name: &str, value: &str| options.push((name.to_owned(), value.to_owned()));
-    let host = if cfg!(target_endian = "big") { "big" } else { "little" };
-    match given.text("-N")? {
-        Some("big") => set("endian", "big"),
-        Some("little") => set("endian", "little"),
-        None if given.has("-B") => set("endian", "big"),
-        None if given.has("-L") => set("endian", "little"),
-        None | Some("host") => set("endian", host),
-        Some(other) => {
-            return Err(Error::usage(format!("invalid endianness {other:?}: big, little or host")));
-        }
-    }
-    if let Some(edition) = given.text("-e")? {
-        set("edition", edition);
-    }
-    set("name", cut(given.text("-n")?.unwrap_or("Compressed")));
-    if given.has("-p") {
-        set("pad", "512");
-    }
-    if given.has("-z") {
-        set("holes", "on");
-    }
-    if given.has("-x") || given.has("-X") {
-        set("pointers", "extended");
-    }
-    let mut options = PackOptions {
-        format: Some("cramfs".into()),
-        block_size: given.number("-b")?,
-        options,
-        made_at: MadeAt::Seconds(0),
-        // Only warnings, unless -E is given.
-        lossy: !given.has("-E"),
-        ..PackOptions::default()
-    };
-    let teller = Teller::new(Form::Bar);
-    let pack = || {
-        // Owners of a device table are kept.
-        let owner = given.has("-q").then_some(0);
-        let mut shape = Shape { uid: owner, gid: owner, ..Shape::default() };
-        given.all("-D").try_for_each(|table| shape.additions.add_file(Path::new(table)))?;
-        let loaded = Source::Directory(dir.into()).load(&shape, &teller)?;
+    let mut options = given.pack_options(DEFAULTS)?;
+    let pack = |teller: &Teller| {
+        let loaded = Source::Directory(dir.into()).load(&options.shape, teller)?;
         if given.has("-X") {
             let programs = elf::programs(&loaded)?.into_iter();
             options.options.extend(programs.map(|path| ("in-place".to_owned(), path)));
         }
-        Pack::of_loaded(Arc::new(loaded), Path::new(image)).options(options).run_with(&teller)
+        Pack::of_loaded(Arc::new(loaded), Path::new(image)).options(options).run_with(teller)
     };
-    let result = pack();
-    teller.finish();
-    match (result, teller.stopped()) {
-        (Err(_), Some(code)) => Ok(ExitCode::from(code)),
-        (result, _) => result.map(|_| ExitCode::SUCCESS),
-    }
+    told(Form::Bar, pack, |_| Ok(()))
 }
 
 pub fn run_check(args: &[OsString]) -> Outcome {

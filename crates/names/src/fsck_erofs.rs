@@ -1,6 +1,7 @@
 //! fsck.erofs of erofs-utils 1.9.
 
-use crate::common::parse::{Given, Row, Style, Takes, acts, ignored, parse, size};
+use crate::common::numbers::size;
+use crate::common::parse::{Given, Row, Style, Takes, acts, ignored, parse};
 use crate::common::teller::{Form, Teller};
 use crate::common::{selected, usage};
 use crate::erofs::digests;

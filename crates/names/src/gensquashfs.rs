@@ -1,15 +1,16 @@
 //! gensquashfs and tar2sqfs of squashfs-tools-ng 1.3.
 
-use crate::common::parse::{Given, Row, Style, Takes, acts, ignored, number, parse, size};
-use crate::common::teller::{Form, Teller};
+use crate::common::numbers::{bytes, number, size};
+use crate::common::parse::{Given, Row, Style, Takes, acts, ignored, parse, sets, sets_as, switches};
+use crate::common::teller::{Form, Teller, told};
 use crate::common::{globs, trees, usage};
 use crate::ng::{list, sort};
 use crate::squash::options::xattr;
-use packfs::source::{ArchiveKind, FileContexts, Loaded, Selection, Shape, TarReading, Whiteouts};
+use packfs::source::{ArchiveKind, Loaded, Selection, Shape, TarReading};
 use packfs::source_date_epoch;
 use packfs::{
-    Error, ImagePath, Implied, MadeAt, Meta, NodeKind, Owner, Pack, PackOptions, PackReport, Result,
-    ResultExt, Source, Timestamp, Xattrs,
+    Error, ImagePath, Implied, MadeAt, Meta, NodeKind, Owner, Pack, PackReport, Result, ResultExt, Source,
+    Timestamp, Xattrs,
 };
 use packfs_terminal::{Outcome, report};
 use std::collections::BTreeMap;
@@ -24,13 +25,13 @@ pub const NG: &str = "1.3.2";
 const COMMON: &[Row] = &[
     acts("--compressor -c", Takes::One),
     acts("--comp-extra -X", Takes::One),
-    acts("--num-jobs -j", Takes::One),
+    sets("--num-jobs -j", "jobs"),
     ignored("--queue-backlog -Q", Takes::One),
-    acts("--block-size -b", Takes::One),
+    sets_as("--block-size -b", "block-size", bytes),
     acts("--dev-block-size -B", Takes::One),
     acts("--defaults -d", Takes::One),
-    acts("--exportable -e", Takes::Nothing),
-    acts("--no-tail-packing -T", Takes::Nothing),
+    switches("--exportable -e", "-O exports=on"),
+    switches("--no-tail-packing -T", "-O fragments=on"),
     acts("--no-pad", Takes::Nothing),
     acts("--force -f", Takes::Nothing),
     acts("--quiet -q", Takes::Nothing),
@@ -41,25 +42,39 @@ const COMMON: &[Row] = &[
 const GEN: &[Row] = &[
     acts("--pack-file -F", Takes::One),
     acts("--pack-dir -D", Takes::One),
-    acts("--set-uid -u", Takes::One),
-    acts("--set-gid -g", Takes::One),
-    acts("--all-root", Takes::Nothing),
+    sets_as("--set-uid -u", "uid", id),
+    sets_as("--set-gid -g", "gid", id),
+    switches("--all-root", "root-owned"),
     acts("--sort-file -S", Takes::One),
-    acts("--selinux -s", Takes::One),
+    sets("--selinux -s", "file-contexts"),
     acts("--xattr-file -A", Takes::One),
     acts("--keep-time -k", Takes::Nothing),
-    acts("--keep-xattr -x", Takes::Nothing),
-    acts("--one-file-system -o", Takes::Nothing),
+    switches("--keep-xattr -x", "xattrs"),
+    switches("--one-file-system -o", "one-file-system"),
 ];
 
 const TAR: &[Row] = &[
-    acts("--root-becomes -r", Takes::One),
+    sets("--root-becomes -r", "strip-prefix"),
     acts("--no-symlink-retarget -S", Takes::Nothing),
     ignored("--no-skip -s", Takes::Nothing),
-    acts("--no-xattr -x", Takes::Nothing),
+    switches("--no-xattr -x", "xattrs=off"),
     acts("--no-keep-time -k", Takes::Nothing),
     acts("--exclude-dir -E", Takes::One),
 ];
+
+const DEFAULTS: &[&str] = &[
+    "format=squashfs",
+    "block-size=128K",
+    "lossy",
+    "whiteouts=keep",
+    "-O fragments=always",
+    "-O exports=off",
+];
+
+/// Truncated to 32 bits, as by the tool.
+fn id(name: &str, text: &str) -> Result<String> {
+    Ok((number(name, text)? as u32).to_string())
+}
 
 pub fn answered(name: &str, given: &Given, rows: &[&[Row]]) -> Result<bool> {
     if given.has("--version") {
@@ -81,8 +96,9 @@ pub fn run_gen(args: &[OsString]) -> Outcome {
         return Err(Error::usage("no input file or directory specified"));
     }
     let defaults = defaults(&given)?;
-    packed(&given, defaults, |teller| {
-        let loaded = generated(&given, defaults, teller)?;
+    let more: &[&str] = if given.has("--pack-file") { &[] } else { &["xattrs=off"] };
+    packed(&given, defaults, more, |shape, teller| {
+        let loaded = generated(&given, defaults, shape, teller)?;
         let order =
             given.last("--sort-file").map(|file| sort::order(Path::new(file), &loaded)).transpose()?;
         Ok((loaded, order))
@@ -95,29 +111,19 @@ pub fn run_tar(args: &[OsString]) -> Outcome {
         return Ok(ExitCode::SUCCESS);
     }
     let defaults = defaults(&given)?;
-    let implied = defaults.into();
-    let tar = TarReading { skip_unknown: true, ..TarReading::default() };
-    let (whiteouts, archives) = (Some(Whiteouts::Keep), Some(ArchiveKind::Tar));
-    let mut shape = Shape { whiteouts, archives, implied, tar, ..Shape::default() };
-    if let Some(root) = given.last("--root-becomes") {
-        shape.strip_prefix = ImagePath::parse(root.as_bytes())?;
-    }
-    if given.has("--no-xattr") {
-        shape.xattr_exclude.push("*".to_owned());
-    }
-    if given.has("--no-keep-time") {
-        shape.mtime = Some(defaults.mtime);
-    }
     let globs = given.all("--exclude-dir").map(|glob| ImagePath::parse(glob.as_bytes()));
     let globs: Vec<ImagePath> = globs.collect::<Result<_>>()?;
-    if !globs.is_empty() {
+    packed(&given, defaults, &[], |mut shape, teller| {
+        shape.archives = Some(ArchiveKind::Tar);
+        shape.tar = TarReading { skip_unknown: true, ..TarReading::default() };
+        if given.has("--no-keep-time") {
+            shape.mtime = Some(defaults.mtime);
+        }
         // Each entry is matched separately: contents of an excluded directory are kept.
         let excludes = move |path: &ImagePath| {
             globs.iter().any(|glob| globs::matches_all(glob.as_bytes(), path.as_bytes()))
         };
         shape.select = Some(Selection::new(excludes));
-    }
-    packed(&given, defaults, |teller| {
         let loaded = Source::TarStdin.load(&shape, teller)?;
         let keeps_targets = shape.strip_prefix.is_root() || given.has("--no-symlink-retarget");
         let loaded = if keeps_targets { loaded } else { retargeted(loaded, &shape.strip_prefix)? };
@@ -256,24 +262,20 @@ fn codec(given: &Given) -> Result<String> {
 fn packed(
     given: &Given,
     defaults: Meta,
-    load: impl FnOnce(&Teller) -> Result<(Loaded, Option<tempfile::NamedTempFile>)>,
+    more: &[&'static str],
+    load: impl FnOnce(Shape, &Teller) -> Result<(Loaded, Option<tempfile::NamedTempFile>)>,
 ) -> Outcome {
     let [image] = &given.operands[..] else { return Err(Error::usage("no output file specified")) };
     let image = PathBuf::from(image);
     if image.exists() && !given.has("--force") {
         return Err(Error::usage(format!("{}: File exists", image.display())).hint("--force replaces it"));
     }
-    let block = given.text("--block-size")?.map(|text| size("--block-size", text)).transpose()?;
-    let block =
-        u32::try_from(block.unwrap_or(128 << 10)).map_err(|_| Error::usage("block sizes are 4K to 1M"))?;
-    let fragments = if given.has("--no-tail-packing") { "on" } else { "always" };
-    let mut options = vec![
-        ("fragments".to_owned(), fragments.to_owned()),
-        ("exports".to_owned(), if given.has("--exportable") { "on" } else { "off" }.to_owned()),
-    ];
+    let mut options = given.pack_options(&[DEFAULTS, more].concat())?;
+    options.made_at = MadeAt::Seconds(defaults.mtime.seconds);
+    options.shape.implied = defaults.into();
     let device_block = device_block(given)?;
     if device_block != DEVICE_BLOCK {
-        options.push(("padding".to_owned(), "none".to_owned()));
+        options.options.push(("padding".to_owned(), "none".to_owned()));
     }
     let padded = |report: PackReport| -> Result<PackReport> {
         if device_block > 1 && device_block != DEVICE_BLOCK {
@@ -284,64 +286,27 @@ fn packed(
         }
         Ok(report)
     };
-    let teller = Teller::new(if given.has("--quiet") { Form::Silent } else { Form::Bar });
-    let run = || {
-        let mut options = PackOptions {
-            format: Some("squashfs".into()),
-            codec: Some(codec(given)?),
-            block_size: Some(block),
-            options,
-            made_at: MadeAt::Seconds(defaults.mtime.seconds),
-            jobs: given.number::<u16>("--num-jobs")?.map_or(0, usize::from),
-            lossy: true,
-            ..PackOptions::default()
-        };
+    let run = |teller: &Teller| {
+        options.codec = Some(codec(given)?);
         options.check(&image)?;
-        let (loaded, order) = load(&teller)?;
+        let (loaded, order) = load(options.shape.clone(), teller)?;
         options.order_file = order.as_ref().map(|file| file.path().to_owned());
-        Pack::of_loaded(Arc::new(loaded), &image).options(options).run_with(&teller)
+        Pack::of_loaded(Arc::new(loaded), &image).options(options).run_with(teller).and_then(padded)
     };
-    let result = run().and_then(padded);
-    teller.finish();
-    match (result, teller.stopped()) {
-        (Err(_), Some(code)) => Ok(ExitCode::from(code)),
-        (Err(error), None) => Err(error),
-        (Ok(packed), _) => {
-            if !given.has("--quiet") {
-                report::line(format_args!(
-                    "Data bytes read: {}\nData bytes written: {}\nTotal number of inodes: {}",
-                    packed.bytes_in, packed.data_len, packed.nodes
-                ))?;
-            }
-            Ok(ExitCode::SUCCESS)
-        }
+    if given.has("--quiet") {
+        return told(Form::Silent, run, |_| Ok(()));
     }
-}
-
-/// The last option counts, including `--all-root`.
-fn forced_id(given: &Given, name: &str) -> Result<Option<u32>> {
-    let last = given.options.iter().rev().find(|(own, _)| *own == name || *own == "--all-root");
-    // Truncated to 32 bits by the tool.
-    last.map_or(Ok(None), |(own, value)| {
-        if *own == name {
-            number(name, &value.to_string_lossy()).map(|id| Some(id as u32))
-        } else {
-            Ok(Some(0))
-        }
+    told(Form::Bar, run, |packed| {
+        report::line(format_args!(
+            "Data bytes read: {}\nData bytes written: {}\nTotal number of inodes: {}",
+            packed.bytes_in, packed.data_len, packed.nodes
+        ))
     })
 }
 
-fn generated(given: &Given, defaults: Meta, teller: &Teller) -> Result<Loaded> {
-    let mut shape = Shape {
-        whiteouts: Some(Whiteouts::Keep),
-        one_file_system: given.has("--one-file-system"),
-        implied: defaults.into(),
-        ..Shape::default()
-    };
-    if let Some(file) = given.last("--selinux") {
-        shape.file_contexts = Some(Arc::new(FileContexts::read(Path::new(file))?));
-    }
-    let (uid, gid) = (forced_id(given, "--set-uid")?, forced_id(given, "--set-gid")?);
+fn generated(given: &Given, defaults: Meta, mut shape: Shape, teller: &Teller) -> Result<Loaded> {
+    // Entries of pack files get them, too.
+    let (uid, gid) = (shape.uid.take(), shape.gid.take());
     let dir = given.last("--pack-dir").map(PathBuf::from);
     let loaded = match given.last("--pack-file") {
         Some(file) => {
@@ -351,9 +316,6 @@ fn generated(given: &Given, defaults: Meta, teller: &Teller) -> Result<Loaded> {
             packfs::source::shape_tree(&empty.tree, empty.contents, &shape)?
         }
         None => {
-            if !given.has("--keep-xattr") {
-                shape.xattr_exclude.push("*".to_owned());
-            }
             if !given.has("--keep-time") {
                 shape.mtime = Some(defaults.mtime);
             }

@@ -1,11 +1,11 @@
 //! mkcomposefs of composefs 1.0.
 
-use crate::common::parse::{Given, Row, Style, Takes, acts, parse};
-use crate::common::teller::{Form, Teller};
+use crate::common::parse::{Given, Row, Style, Takes, acts, parse, sets, switches};
+use crate::common::teller::{Form, Teller, told};
 use crate::common::usage;
 use packfs::composefs::{ComposefsOptions, Made, Versions, make_of, make_of_dump};
-use packfs::source::{Selection, Shape};
-use packfs::{Error, Result, ResultExt, Source, Timestamp};
+use packfs::source::Selection;
+use packfs::{Error, Result, ResultExt, Source};
 use packfs_terminal::{Outcome, Output, report};
 use std::ffi::OsString;
 use std::fs::File;
@@ -17,16 +17,16 @@ use std::process::ExitCode;
 
 const ROWS: &[Row] = &[
     acts("--digest-store", Takes::One),
-    acts("--use-epoch", Takes::Nothing),
+    switches("--use-epoch", "mtime=0"),
     acts("--skip-devices", Takes::Nothing),
-    acts("--skip-xattrs", Takes::Nothing),
-    acts("--user-xattrs", Takes::Nothing),
+    switches("--skip-xattrs", "xattr-exclude=**"),
+    switches("--user-xattrs", "xattr-include=user.**"),
     acts("--print-digest", Takes::Nothing),
     acts("--print-digest-only", Takes::Nothing),
     acts("--from-file", Takes::Nothing),
     acts("--min-version", Takes::One),
     acts("--max-version", Takes::One),
-    acts("--threads", Takes::One),
+    sets("--threads", "jobs"),
 ];
 
 const USAGE: &str = "Usage: mkcomposefs [OPTIONS] SOURCE IMAGE";
@@ -47,20 +47,16 @@ pub fn run(args: &[OsString]) -> Outcome {
         return Err(Error::usage("stdout is a tty.  Refusing to use it"));
     }
     let output = image.map(|image| Output::open(Some(image).filter(|_| !to_stdout))).transpose()?;
-    let teller = Teller::new(Form::Silent);
-    let made = made(&given, source, image, &teller);
-    teller.finish();
-    let Made { bytes, report } = match (made, teller.stopped()) {
-        (Err(_), Some(code)) => return Ok(ExitCode::from(code)),
-        (made, _) => made?,
-    };
-    if let Some(output) = output {
-        output.write(|out| out.write_all(&bytes).or_io(|| format!("cannot write {image:?}")))?;
-    }
-    if digest_only || given.has("--print-digest") {
-        writeln!(report::stdout_bytes()?, "{}", report.digest).or_io(report::cannot_write)?;
-    }
-    Ok(ExitCode::SUCCESS)
+    let work = |teller: &Teller| made(&given, source, image, teller);
+    told(Form::Silent, work, |Made { bytes, report }| {
+        if let Some(output) = output {
+            output.write(|out| out.write_all(&bytes).or_io(|| format!("cannot write {image:?}")))?;
+        }
+        if digest_only || given.has("--print-digest") {
+            writeln!(report::stdout_bytes()?, "{}", report.digest).or_io(report::cannot_write)?;
+        }
+        Ok(())
+    })
 }
 
 fn made(given: &Given, source: &Path, image: Option<&Path>, teller: &Teller) -> Result<Made> {
@@ -80,30 +76,24 @@ fn made(given: &Given, source: &Path, image: Option<&Path>, teller: &Teller) -> 
     if given.has("--skip-xattrs") && given.has("--user-xattrs") {
         return Err(Error::usage("--skip-xattrs and --user-xattrs contradict each other"));
     }
+    let mut wanted = given.pack_options(&[])?;
+    wanted.shape.select = given.has("--skip-devices").then(|| without_devices(source));
     let options = ComposefsOptions {
         objects: given.last("--digest-store").map(PathBuf::from),
         versions,
         splits_links: true,
-        shape: shape(given, source),
-        jobs: given.number::<u16>("--threads")?.map_or(0, usize::from),
+        shape: wanted.shape,
+        jobs: wanted.jobs,
         output: image.map(PathBuf::from),
         ..ComposefsOptions::default()
     };
     make_of(&Source::Directory(source.into()), &options, teller)
 }
 
-fn shape(given: &Given, source: &Path) -> Shape {
-    let all = |name| if given.has(name) { vec!["**".to_owned()] } else { Vec::new() };
+fn without_devices(source: &Path) -> Selection {
     let root = source.to_owned();
-    let is_device = move |path: &packfs::ImagePath| {
+    Selection::new(move |path| {
         let found = root.join(std::ffi::OsStr::from_bytes(path.as_bytes())).symlink_metadata();
         found.is_ok_and(|found| found.file_type().is_block_device() || found.file_type().is_char_device())
-    };
-    Shape {
-        mtime: given.has("--use-epoch").then(Timestamp::default),
-        xattr_exclude: all("--skip-xattrs"),
-        xattr_include: if given.has("--user-xattrs") { vec!["user.**".to_owned()] } else { Vec::new() },
-        select: given.has("--skip-devices").then(|| Selection::new(is_device)),
-        ..Shape::default()
-    }
+    })
 }

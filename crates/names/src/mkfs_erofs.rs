@@ -1,13 +1,16 @@
 //! mkfs.erofs of erofs-utils 1.9.
 
 use crate::common::globs::regex;
-use crate::common::parse::{Given, Row, Style, Takes, acts, ignored, number, parse, refused, seconds, sized};
-use crate::common::teller::{Form, Teller};
+use crate::common::numbers::{number, seconds, sized};
+use crate::common::parse::{
+    Given, Row, Style, Takes, acts, ignored, parse, refused, sets, sets_as, switches,
+};
+use crate::common::teller::{Form, Teller, told};
 use crate::common::{android, block_list, trees, usage};
 use crate::erofs::layers::{self, Archive};
 use crate::erofs::{digests, hints};
 use packfs::source::{
-    ArchiveKind, Loaded, Selection, Shape, TarReading, Whiteouts, decoded_file, overlay, with_origins,
+    ArchiveKind, Loaded, Selection, Shape, TarReading, decoded_file, overlay, with_origins,
 };
 use packfs::source_date_epoch;
 use packfs::{
@@ -31,30 +34,30 @@ const REMOTE: &str = "fetch the layer, and pack it with --tar=f";
 const BASE: &str = "packfs pack --base OLD SOURCE NEW copies what is unchanged";
 
 const ROWS: &[Row] = &[
-    acts("-z", Takes::One),
+    sets_as("-z", "codec", |_, text| codec(text)),
     acts("-b", Takes::One),
     acts("-C", Takes::One),
     acts("-d", Takes::One),
-    acts("-x", Takes::One),
+    sets_as("-x", "xattrs", |name, text| Ok(if number(name, text)? < 0 { "off" } else { "on" }.to_owned())),
     acts("-E", Takes::One),
-    acts("-L", Takes::One),
+    sets("-L", "-O label"),
     acts("-T", Takes::One),
-    acts("-U", Takes::One),
+    sets_as("-U", "-O uuid", uuid),
     acts("-m", Takes::One),
     acts("-V --version", Takes::Nothing),
     acts("-h --help", Takes::Nothing),
     acts("--all-time", Takes::Nothing),
     acts("--mkfs-time", Takes::Nothing),
-    acts("--all-root", Takes::Nothing),
-    acts("--aufs", Takes::Nothing),
-    acts("--chunksize", Takes::One),
-    acts("--blobdev", Takes::One),
+    switches("--all-root", "root-owned"),
+    switches("--aufs", "whiteouts=overlayfs"),
+    sets_as("--chunksize", "-O chunks", |name, text| Ok(number(name, text)?.to_string())),
+    sets("--blobdev", "-O device"),
     acts("--compress-hints", Takes::One),
     acts("--exclude-path", Takes::One),
     acts("--exclude-regex", Takes::One),
     acts("--file-contexts", Takes::One),
-    acts("--force-uid", Takes::One),
-    acts("--force-gid", Takes::One),
+    sets_as("--force-uid", "uid", id),
+    sets_as("--force-gid", "gid", id),
     acts("--fs-config-file", Takes::One),
     acts("--fsalignblks", Takes::One),
     acts("--gid-offset", Takes::One),
@@ -63,12 +66,13 @@ const ROWS: &[Row] = &[
     acts("--ignore-mtime", Takes::Nothing),
     acts("--preserve-mtime", Takes::Nothing),
     acts("--mount-point", Takes::One),
-    acts("--offset", Takes::One),
+    sets_as("--offset", "offset", |name, text| Ok(number(name, text)?.max(0).to_string())),
     acts("--ovlfs-strip", Takes::Attached),
     acts("--quiet", Takes::Nothing),
     acts("--tar", Takes::One),
-    acts("--workers", Takes::One),
-    acts("--xattr-inode-digest", Takes::Attached),
+    sets("--workers", "jobs"),
+    sets_as("--xattr-inode-digest", "-O digest-xattr", |_, value| Ok(digests::name_of(value).to_owned()))
+        .taking(Takes::Attached),
     acts("--xattr-prefix", Takes::One),
     ignored(
         "--async-queue-limit --dsunit --max-extent-bytes --root-xattr-isize --zfeature-bits",
@@ -85,6 +89,8 @@ const ROWS: &[Row] = &[
     refused("--s3", Takes::One, REMOTE),
     refused("--vmdk-desc", Takes::One, "layers are merged by packfs pack --merge"),
 ];
+
+const DEFAULTS: &[&str] = &["format=erofs", "codec=none", "lossy", "whiteouts=keep"];
 
 const HELP: &str = "\
   -b# sets the block size, 512 to 4096 bytes; -C# the length of clusters
@@ -282,19 +288,8 @@ impl Job {
             return Err(Error::usage(format!("invalid debug level {verbosity}")));
         }
         let is_quiet = self.given.has("--quiet") || verbosity == 0;
-        let teller = Teller::new(if is_quiet { Form::Silent } else { Form::Bar });
-        let result = self.packed(&teller);
-        teller.finish();
-        match (result, teller.stopped()) {
-            (Err(_), Some(code)) => Ok(ExitCode::from(code)),
-            (Err(error), None) => Err(error),
-            (Ok(report), _) => {
-                if !is_quiet {
-                    self.tell(&report)?;
-                }
-                Ok(ExitCode::SUCCESS)
-            }
-        }
+        let form = if is_quiet { Form::Silent } else { Form::Bar };
+        told(form, |teller| self.packed(teller), |report| if is_quiet { Ok(()) } else { self.tell(&report) })
     }
 
     fn tell(&self, report: &PackReport) -> Result<()> {
@@ -338,28 +333,15 @@ impl Job {
     fn options(&self) -> Result<PackOptions> {
         let given = &self.given;
         let block = self.block()?;
-        let mut options = Vec::new();
-        let mut set = |name: &str, value: String| options.push((name.to_owned(), value));
+        let mut options = given.pack_options(DEFAULTS)?;
+        options.made_at = MadeAt::Seconds(self.made_at.unwrap_or_else(now));
+        let mut set = |name: &str, value: String| options.options.push((name.to_owned(), value));
         if block != 4096 {
             set("block", block.to_string());
         }
-        if let Some(label) = given.text("-L")? {
-            set("label", label.to_owned());
-        }
-        match given.text("-U")? {
-            None => {}
-            Some("clear") => set("uuid", "none".to_owned()),
-            Some("random") => set("uuid", random_uuid()?),
-            Some(uuid) => set("uuid", uuid.to_owned()),
-        }
-        if let Some(chunk) = given_number(given, "--chunksize")? {
-            if u64::try_from(chunk).is_ok_and(|chunk| chunk < block) {
-                return Err(Error::usage(format!("chunksize {chunk} must be larger than block size")));
-            }
-            set("chunks", chunk.to_string());
-        }
-        if let Some(device) = given.text("--blobdev")? {
-            set("device", device.to_owned());
+        let chunk = given_number(given, "--chunksize")?.and_then(|chunk| u64::try_from(chunk).ok());
+        if let Some(chunk) = chunk.filter(|chunk| *chunk < block) {
+            return Err(Error::usage(format!("chunksize {chunk} must be larger than block size")));
         }
         if let Some(blocks) = given_number(given, "--fsalignblks")? {
             set("align", (u64::try_from(blocks).unwrap_or(0).saturating_mul(block)).to_string());
@@ -380,28 +362,15 @@ impl Job {
         if !prefixes.is_empty() {
             set("prefixes", prefixes.join("+"));
         }
-        if let Some(value) = given.text("--xattr-inode-digest")? {
-            set("digest-xattr", digests::name_of(value).to_owned());
-        }
-        extended(given, &mut options)?;
-        let is_compressed = given.has("-z");
-        if !is_compressed {
-            options.retain(|(name, _)| !matches!(name.as_str(), "inline-tails" | "packed-cluster" | "index"));
-        }
+        extended(given, &mut options.options)?;
         let cluster = self.cluster(block)?;
-        let seconds = self.made_at.unwrap_or_else(now);
-        let offset = given_number(given, "--offset")?;
-        Ok(PackOptions {
-            format: Some("erofs".into()),
-            codec: Some(given.text("-z")?.map_or(Ok("none".to_owned()), codec)?),
-            block_size: (is_compressed && !given.has("--chunksize")).then_some(cluster),
-            options,
-            made_at: MadeAt::Seconds(seconds),
-            jobs: given.number::<u16>("--workers")?.map_or(0, usize::from),
-            offset: u64::try_from(offset.unwrap_or(0)).unwrap_or(0),
-            lossy: true,
-            ..PackOptions::default()
-        })
+        if !given.has("-z") {
+            let is_kept = |name: &str| !matches!(name, "inline-tails" | "packed-cluster" | "index");
+            options.options.retain(|(name, _)| is_kept(name));
+        } else if !given.has("--chunksize") {
+            options.block_size = Some(cluster);
+        }
+        Ok(options)
     }
 
     fn cluster(&self, block: u64) -> Result<u32> {
@@ -421,10 +390,10 @@ impl Job {
         }
         if self.mode()? == Mode::Index {
             let archive = self.archive(teller)?;
-            let loaded = self.changed(self.loaded(Source::Tar(archive.path().into()), teller)?, teller)?;
+            let loaded = self.loaded(Source::Tar(archive.path().into()), &options.shape, teller)?;
             return layers::indexed(&archive, &self.image, loaded, options, teller);
         }
-        let loaded = self.changed(self.loaded(self.source(teller)?, teller)?, teller)?;
+        let loaded = self.loaded(self.source(teller)?, &options.shape, teller)?;
         if let Some(file) = self.given.last("--compress-hints").filter(|_| self.given.has("-z")) {
             let codecs = self.given.text("-z")?.unwrap_or_default();
             let codecs: Vec<String> = codecs.split(':').map(codec).collect::<Result<_>>()?;
@@ -492,20 +461,6 @@ impl Job {
         }
     }
 
-    /// The last option counts, including `--all-root`.
-    fn owner(&self, name: &str) -> Result<Option<u32>> {
-        let last = self.given.options.iter().rev().find(|(own, _)| *own == name || *own == "--all-root");
-        match last {
-            Some((own, value)) if *own == name => {
-                let text = value.to_string_lossy();
-                let wrong = || Error::usage(format!("{name}: invalid id {text:?}"));
-                let id = u32::try_from(number(name, &text)?).ok().filter(|id| *id != u32::MAX);
-                id.map(Some).ok_or_else(wrong)
-            }
-            last => Ok(last.map(|_| 0)),
-        }
-    }
-
     /// Wraps at 32 bits.
     fn offset(&self, name: &str) -> Result<u32> {
         Ok(given_number(&self.given, name)?.unwrap_or(0) as u32)
@@ -525,11 +480,10 @@ impl Job {
         self.made_at.filter(|at| self.times == Times::Clamped && *at >= 0)
     }
 
-    fn loaded(&self, source: Source, teller: &Teller) -> Result<Loaded> {
+    fn loaded(&self, source: Source, wanted: &Shape, teller: &Teller) -> Result<Loaded> {
         let given = &self.given;
         let mut shape = Shape {
             file_contexts: android::file_contexts(given, "--file-contexts", "--mount-point")?,
-            whiteouts: Some(if given.has("--aufs") { Whiteouts::Overlayfs } else { Whiteouts::Keep }),
             mtime_max: self.latest().map(Timestamp::from_seconds),
             implied: if self.mode()? == Mode::Image { Implied::default() } else { self.implied()? },
             archives: Some(ArchiveKind::Tar),
@@ -537,11 +491,11 @@ impl Job {
                 headers_only: given.last("--tar").is_some_and(|mode| mode == "headerball"),
                 ..TarReading::default()
             },
-            ..Shape::default()
+            // Owners are set after those of --fs-config-file.
+            uid: None,
+            gid: None,
+            ..wanted.clone()
         };
-        if given_number(given, "-x")?.is_some_and(|tolerance| tolerance < 0) {
-            shape.xattr_exclude.push("*".to_owned());
-        }
         if self.times == Times::Fixed || given.switched("--ignore-mtime", "--preserve-mtime", false) {
             shape.mtime = Some(Timestamp::from_seconds(self.made_at.unwrap_or_else(now)));
         }
@@ -550,7 +504,7 @@ impl Job {
             use std::os::unix::fs::MetadataExt;
             shape.skip.push((found.dev(), found.ino()));
         }
-        source.load(&shape, teller)
+        self.changed(source.load(&shape, teller)?, (wanted.uid, wanted.gid), teller)
     }
 
     /// Paths start at the root of the image, without a slash: a leading or trailing slash matches
@@ -575,9 +529,13 @@ impl Job {
         Ok(Some(Selection::new(move |path| is_excluded(path, &paths, &regexes))))
     }
 
-    fn changed(&self, loaded: Loaded, teller: &Teller) -> Result<Loaded> {
+    fn changed(
+        &self,
+        loaded: Loaded,
+        (uid, gid): (Option<u32>, Option<u32>),
+        teller: &Teller,
+    ) -> Result<Loaded> {
         let given = &self.given;
-        let (uid, gid) = (self.owner("--force-uid")?, self.owner("--force-gid")?);
         let (more_uid, more_gid) = (self.offset("--uid-offset")?, self.offset("--gid-offset")?);
         let config = android::FsConfig::of(given, "--fs-config-file", "--mount-point")?;
         let has_labels = given.has("--file-contexts");
@@ -642,6 +600,19 @@ fn is_excluded(path: &ImagePath, paths: &[Vec<u8>], regexes: &[Regex]) -> bool {
 fn now() -> i64 {
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs());
     i64::try_from(now).unwrap_or(i64::MAX)
+}
+
+fn id(name: &str, text: &str) -> Result<String> {
+    let id = u32::try_from(number(name, text)?).ok().filter(|id| *id != u32::MAX);
+    Ok(id.ok_or_else(|| Error::usage(format!("{name}: invalid id {text:?}")))?.to_string())
+}
+
+fn uuid(_: &str, text: &str) -> Result<String> {
+    match text {
+        "clear" => Ok("none".to_owned()),
+        "random" => random_uuid(),
+        uuid => Ok(uuid.to_owned()),
+    }
 }
 
 fn random_uuid() -> Result<String> {

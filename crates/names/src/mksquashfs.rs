@@ -1,8 +1,8 @@
 //! mksquashfs of squashfs-tools 4.7.
 
 use crate::common::globs::{Kind, PathPatterns};
-use crate::common::parse::{Given, Row, Style, Takes, acts, ignored, parse, refused};
-use crate::common::teller::{Form, Teller};
+use crate::common::parse::{Given, Row, Style, Takes, acts, ignored, parse, refused, switches};
+use crate::common::teller::{Form, Teller, told};
 use crate::common::users::Ids;
 use crate::common::{android, block_list, trees};
 use crate::squash::options::{self, Metadata};
@@ -35,11 +35,11 @@ const ROWS: &[Row] = &[
     acts("-wildcards", Takes::Nothing),
     acts("-sort", Takes::One),
     acts("-max-depth", Takes::One),
-    acts("-one-file-system", Takes::Nothing),
-    acts("-one-file-system-x", Takes::Nothing),
+    switches("-one-file-system", "one-file-system"),
+    switches("-one-file-system-x", "one-file-system"),
     acts("-keep-as-directory", Takes::Nothing),
-    acts("-dereference", Takes::Nothing),
-    acts("-deref", Takes::One),
+    switches("-dereference", "follow-symlinks"),
+    switches("-deref", "follow-symlinks").taking(Takes::One),
     refused("-deref-path", Takes::One, DEREF_PATH),
     acts("-no-strip -tarstyle", Takes::Nothing),
     acts("-cpiostyle", Takes::Nothing),
@@ -155,19 +155,8 @@ impl Job {
         } else {
             Form::Silent
         };
-        let teller = Teller::new(form);
-        let result = self.packed(&teller, is_quiet);
-        teller.finish();
-        match (result, teller.stopped()) {
-            (Err(_), Some(code)) => Ok(ExitCode::from(code)),
-            (Err(error), None) => Err(error),
-            (Ok(packed), _) => {
-                if !is_quiet {
-                    report::print(summary(&packed))?;
-                }
-                Ok(ExitCode::SUCCESS)
-            }
-        }
+        let end = |packed: PackReport| if is_quiet { Ok(()) } else { report::print(summary(&packed)) };
+        told(form, |teller| self.packed(teller, is_quiet), end)
     }
 
     fn refuse_to_append(&self) -> Result<()> {
@@ -202,7 +191,8 @@ impl Job {
     fn packed(&self, teller: &Teller, is_quiet: bool) -> Result<PackReport> {
         let (users, groups) = (Ids::users(), Ids::groups());
         let metadata = Metadata::of(&self.given, &users, &groups)?;
-        let mut options = options::pack_options(&self.given, self.archive.is_none())?;
+        let exports = if self.archive.is_none() { "-O exports=on" } else { "-O exports=off" };
+        let mut options = options::pack_options(&self.given, exports)?;
         let mut pseudo = Pseudo::new(&users, &groups)?;
         for text in self.given.all("-pd") {
             pseudo.set_above(text.as_bytes())?;
@@ -229,7 +219,7 @@ impl Job {
                  Creating 4.0 filesystem on {image}, block size {block}."
             ))?;
         }
-        let (loaded, is_root_made) = self.loaded(&metadata, &sources, teller)?;
+        let (loaded, is_root_made) = self.loaded(&options, &metadata, &sources, teller)?;
         let newest = metadata.times.newest(&loaded.tree, is_root_made, pseudo.newest());
         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs());
         let now = i64::try_from(now).unwrap_or(i64::MAX);
@@ -324,14 +314,13 @@ impl Job {
 
     fn loaded(
         &self,
+        options: &PackOptions,
         metadata: &Metadata,
         sources: &sources::Sources<'_>,
         teller: &Teller,
     ) -> Result<(Loaded, bool)> {
         let mut shape = Shape {
-            one_file_system: self.given.has("-one-file-system") || self.given.has("-one-file-system-x"),
-            follow_symlinks: self.given.has("-dereference") || self.given.has("-deref"),
-            keep_going: !self.given.has("-exit-on-error"),
+            keep_going: options.keep_going,
             whiteouts: Some(Whiteouts::Keep),
             archives: self.archive,
             file_contexts: android::file_contexts(&self.given, "-context-file", "-mount-point")?,
@@ -341,11 +330,8 @@ impl Job {
                 skip_unknown: true,
                 ..TarReading::default()
             },
-            ..Shape::default()
+            ..options.shape.clone()
         };
-        if metadata.drops_xattrs() {
-            shape.xattr_exclude.push("*".to_owned());
-        }
         if let Ok(found) = std::fs::metadata(&self.image) {
             shape.skip.push((found.dev(), found.ino()));
         }

@@ -2,7 +2,8 @@
 
 use crate::common::globs::{Kind, PathPatterns, regex};
 use crate::common::listing::{Lines, Lister, directory_lens};
-use crate::common::parse::{Given, Row, Style, Takes, acts, ignored, parse, size};
+use crate::common::numbers::size;
+use crate::common::parse::{Given, Row, Style, Takes, acts, ignored, parse};
 use crate::common::teller::{Form, Teller};
 use crate::common::users::Ids;
 use crate::common::{selected, when};

@@ -1,7 +1,9 @@
 //! Table-driven parser of other tools' command lines: each row is an option, its values, and its
 //! effect.
 
-use packfs::{Error, Result};
+use super::numbers::{as_text, decimal, sized};
+use super::sets::{Sets, Text, Translate};
+use packfs::{Error, PackOptions, Result};
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 
@@ -34,21 +36,41 @@ pub struct Row {
     names: &'static str,
     takes: Takes,
     effect: Effect,
+    sets: Option<Sets>,
 }
 
 pub const fn acts(names: &'static str, takes: Takes) -> Row {
-    Row { names, takes, effect: Effect::Acts }
+    Row { names, takes, effect: Effect::Acts, sets: None }
 }
 
 pub const fn ignored(names: &'static str, takes: Takes) -> Row {
-    Row { names, takes, effect: Effect::Ignored }
+    Row { names, takes, effect: Effect::Ignored, sets: None }
 }
 
 pub const fn refused(names: &'static str, takes: Takes, instead: &'static str) -> Row {
-    Row { names, takes, effect: Effect::Refused(instead) }
+    Row { names, takes, effect: Effect::Refused(instead), sets: None }
+}
+
+/// Sets an option of packfs to the value: `NAME` of `packfs pack --NAME`, or `-O NAME`.
+pub const fn sets(names: &'static str, option: &'static str) -> Row {
+    Row { sets: Some(Sets { option, text: Text::Value }), ..acts(names, Takes::One) }
+}
+
+/// Sets an option of packfs to a translation of the value.
+pub const fn sets_as(names: &'static str, option: &'static str, translate: Translate) -> Row {
+    Row { sets: Some(Sets { option, text: Text::Translated(translate) }), ..acts(names, Takes::One) }
+}
+
+/// Sets an option of packfs without a value: `NAME=TEXT`, or `NAME`, which is then `on`.
+pub const fn switches(names: &'static str, option: &'static str) -> Row {
+    Row { sets: Some(Sets { option, text: Text::Fixed }), ..acts(names, Takes::Nothing) }
 }
 
 impl Row {
+    pub const fn taking(self, takes: Takes) -> Row {
+        Row { takes, ..self }
+    }
+
     pub fn has(&self, name: &str) -> bool {
         self.names.split(' ').any(|own| own == name)
     }
@@ -96,6 +118,8 @@ pub struct Given {
     /// Options in the order typed, by their first names.
     pub options: Vec<(&'static str, OsString)>,
     pub operands: Vec<OsString>,
+    /// Options of packfs that rows set, with the names and values that set them.
+    sets: Vec<(&'static str, Sets, OsString)>,
 }
 
 impl Given {
@@ -117,8 +141,21 @@ impl Given {
     }
 
     pub fn number<T: std::str::FromStr>(&self, name: &str) -> Result<Option<T>> {
-        let wrong = |text: &str| Error::usage(format!("{name}: {text:?} is not a number in range"));
-        self.text(name)?.map(|text| text.trim().parse().map_err(|_| wrong(text))).transpose()
+        self.text(name)?.map(|text| decimal(name, text)).transpose()
+    }
+
+    /// Sets `defaults`, written as in rows, then what rows set, in the order typed.
+    ///
+    /// Errors: `Usage`; those of files that options name.
+    pub fn pack_options(&self, defaults: &[&'static str]) -> Result<PackOptions> {
+        let mut options = PackOptions::default();
+        for option in defaults {
+            Sets { option, text: Text::Fixed }.apply("default", OsStr::new(""), &mut options)?;
+        }
+        for (name, sets, value) in &self.sets {
+            sets.apply(name, value, &mut options)?;
+        }
+        Ok(options)
     }
 
     /// The last one counts.
@@ -126,67 +163,6 @@ impl Given {
         let last = self.options.iter().rev().find(|(own, _)| *own == yes || *own == no);
         last.map_or(default, |(own, _)| *own == yes)
     }
-}
-
-fn as_text<'a>(name: &str, value: &'a OsStr) -> Result<&'a str> {
-    value.to_str().ok_or_else(|| Error::usage(format!("{name}: {value:?} is not UTF-8")))
-}
-
-/// Decimal, octal or hexadecimal, as strtol.
-pub fn number(name: &str, text: &str) -> Result<i64> {
-    wide(text).and_then(|value| value.try_into().ok()).ok_or_else(|| not_a_number(name, text))
-}
-
-/// Seconds since 1970. Numbers from 2^63 on are times before it, as strtoull.
-pub fn seconds(name: &str, text: &str) -> Result<i64> {
-    let seconds =
-        |value: i128| i64::try_from(value).ok().or_else(|| Some(u64::try_from(value).ok()?.cast_signed()));
-    wide(text).and_then(seconds).ok_or_else(|| not_a_number(name, text))
-}
-
-fn not_a_number(name: &str, text: &str) -> Error {
-    Error::usage(format!("{name}: {text:?} is not a number"))
-}
-
-fn wide(text: &str) -> Option<i128> {
-    let (sign, digits) = match text.strip_prefix('-') {
-        Some(digits) => (-1, digits),
-        None => (1, text),
-    };
-    let parsed = match digits.strip_prefix("0x") {
-        Some(digits) => u64::from_str_radix(digits, 16),
-        None if digits.len() > 1 && digits.starts_with('0') => u64::from_str_radix(digits, 8),
-        None => digits.parse(),
-    };
-    parsed.ok().map(|value| sign * i128::from(value))
-}
-
-/// A number with the suffixes of mkfs.erofs: `64k`, `1M`, `1g`.
-pub fn sized(name: &str, text: &str) -> Result<i64> {
-    let (digits, shift) = match text.as_bytes().last().map(u8::to_ascii_lowercase) {
-        Some(b'k') => (&text[..text.len() - 1], 10),
-        Some(b'm') => (&text[..text.len() - 1], 20),
-        Some(b'g') => (&text[..text.len() - 1], 30),
-        _ => (text, 0),
-    };
-    let too_large = || Error::usage(format!("{name}: {text} is too large"));
-    number(name, digits)?.checked_mul(1 << shift).ok_or_else(too_large)
-}
-
-/// A number of bytes, with the suffixes that all these tools support.
-pub fn size(name: &str, text: &str) -> Result<u64> {
-    let wrong = || Error::usage(format!("{name}: {text:?} is not a size, such as 4096, 128K or 1M"));
-    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
-    let (number, suffix) = text.split_at(digits);
-    let number: u64 = number.parse().map_err(|_| wrong())?;
-    let shift = match suffix {
-        "" => 0,
-        "k" | "K" | "KB" | "Kbytes" | "KiB" => 10,
-        "m" | "M" | "MB" | "Mbytes" | "MiB" => 20,
-        "g" | "G" | "GB" | "Gbytes" | "GiB" => 30,
-        _ => return Err(wrong()),
-    };
-    number.checked_mul(1 << shift).ok_or_else(wrong)
 }
 
 /// Errors: `Usage` for unknown and refused options, and for missing values.
@@ -322,6 +298,9 @@ impl Reader<'_> {
         }
         if row.effect == Effect::Acts {
             let name = row.first();
+            if let Some(sets) = row.sets {
+                self.given.sets.extend(values.iter().map(|value| (name, sets, value.clone())));
+            }
             self.given.options.extend(values.into_iter().map(|value| (name, value)));
         } else if self.given.options.is_empty() {
             // Operands must not follow it either.
@@ -393,35 +372,32 @@ mod tests {
     }
 
     #[test]
+    fn rows_set_options_of_packfs_and_the_last_option_counts() {
+        const ROWS: &[Row] = &[
+            sets("-j", "jobs"),
+            sets_as("-b", "block-size", |name, text| Ok(sized(name, text)?.to_string())),
+            sets("-n", "-O label"),
+            switches("-x", "xattrs=off"),
+            switches("-X", "xattrs"),
+        ];
+        let options = |args: &[&str]| {
+            let args: Vec<OsString> = args.iter().map(OsString::from).collect();
+            parse(&[ROWS], Style::Getopt, &args).unwrap().pack_options(&["lossy", "-O label=none"])
+        };
+        let set = options(&["-j3", "-b4k", "-n", "a", "-xXx"]).unwrap();
+        assert_eq!((set.jobs, set.block_size, set.lossy), (3, Some(4096), true));
+        assert_eq!(set.shape.xattr_exclude, ["*"]);
+        let of_format: Vec<&str> = set.options.iter().map(|(_, text)| text.as_str()).collect();
+        assert_eq!(of_format, ["none", "a"]);
+        assert!(options(&["-xX"]).unwrap().shape.xattr_exclude.is_empty());
+        let error = options(&["-b", "99G"]).unwrap_err().to_string();
+        assert!(error.starts_with("-b: option block-size="), "{error}");
+    }
+
+    #[test]
     fn refused_options_name_the_other_way() {
         let error = parsed(Style::OperandsFirst, &["a", "-recover", "x"]).unwrap_err().to_string();
         assert!(error.contains("-recover is not supported: pack again"), "{error}");
         assert!(parsed(Style::Getopt, &["--none"]).is_err());
-    }
-
-    #[test]
-    fn numbers_are_those_of_c() {
-        let of = |text| sized("-C", text).ok();
-        assert_eq!(
-            ["10", "010", "0x10", "-1", "64k", "0x1K", "1G"].map(of).map(Option::unwrap),
-            [10, 8, 16, -1, 65536, 1024, 1 << 30]
-        );
-        assert_eq!(["", "k", "08", "1x", "9999999999999G"].map(of), [None; 5]);
-        assert_eq!(number("-C", "-9223372036854775808").ok(), Some(i64::MIN));
-        assert_eq!(number("-C", "9223372036854775808").ok(), None);
-        let time = |text| seconds("-T", text).ok();
-        assert_eq!(
-            ["-2", "9223372036854775808", "18446744073709551614", "18446744073709551616"].map(time),
-            [Some(-2), Some(i64::MIN), Some(-2), None]
-        );
-    }
-
-    #[test]
-    fn sizes_have_the_suffixes_of_the_tools() {
-        let of = |text| size("-b", text).ok();
-        assert_eq!(
-            [of("4096"), of("128K"), of("1Mbytes"), of("1X"), of("")],
-            [Some(4096), Some(131_072), Some(1 << 20), None, None]
-        );
     }
 }

@@ -1,8 +1,9 @@
 //! Progress in the format of the tools.
 
-use packfs::{Progress, Stage};
+use packfs::{Progress, Result, Stage};
 use packfs_terminal::progress::Bars;
-use packfs_terminal::report;
+use packfs_terminal::{Outcome, report};
+use std::process::ExitCode;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,6 +22,21 @@ pub struct Teller {
     total: AtomicU64,
     done: AtomicU64,
     printed: AtomicU64,
+}
+
+/// Runs `work` with progress, then `end` with its result, unless a signal stopped it.
+pub fn told<T>(
+    form: Form,
+    work: impl FnOnce(&Teller) -> Result<T>,
+    end: impl FnOnce(T) -> Result<()>,
+) -> Outcome {
+    let teller = Teller::new(form);
+    let result = work(&teller);
+    teller.finish();
+    match (result, teller.stopped()) {
+        (Err(_), Some(code)) => Ok(ExitCode::from(code)),
+        (result, _) => result.and_then(end).map(|()| ExitCode::SUCCESS),
+    }
 }
 
 impl Teller {

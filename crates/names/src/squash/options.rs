@@ -2,7 +2,8 @@
 
 use super::modes::Modes;
 use crate::common::globs::{self, regex};
-use crate::common::parse::{Given, Row, Takes, acts, ignored, size};
+use crate::common::numbers::{bytes, size};
+use crate::common::parse::{Given, Row, Takes, acts, ignored, sets, sets_as, switches};
 use crate::common::users::Ids;
 use crate::common::when;
 use ct_codecs::{Base64NoPadding, Decoder};
@@ -13,7 +14,7 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 
 pub const ROWS: &[Row] = &[
-    acts("-b", Takes::One),
+    sets_as("-b", "block-size", bytes),
     acts("-comp", Takes::One),
     acts("-noI -noInodeCompression", Takes::Nothing),
     acts("-noId -noIdTableCompression", Takes::Nothing),
@@ -34,13 +35,13 @@ pub const ROWS: &[Row] = &[
     ignored("-Xlc", Takes::One),
     ignored("-Xlp", Takes::One),
     ignored("-Xpb", Takes::One),
-    acts("-exports", Takes::Nothing),
-    acts("-no-exports", Takes::Nothing),
-    acts("-no-sparse", Takes::Nothing),
-    acts("-tailends -always-use-fragments", Takes::Nothing),
-    acts("-no-tailends", Takes::Nothing),
+    switches("-exports", "-O exports=on"),
+    switches("-no-exports", "-O exports=off"),
+    switches("-no-sparse", "-O holes=off"),
+    switches("-tailends -always-use-fragments", "-O fragments=always"),
+    switches("-no-tailends", "-O fragments=on"),
     acts("-no-fragments", Takes::Nothing),
-    acts("-no-duplicates", Takes::Nothing),
+    switches("-no-duplicates", "-O duplicates=keep"),
     acts("-no-hardlinks", Takes::Nothing),
     acts("-mkfs-time -fstime -fixed-time", Takes::One),
     acts("-inode-time -all-time", Takes::One),
@@ -68,12 +69,12 @@ pub const ROWS: &[Row] = &[
     acts("-pseudo-override", Takes::Nothing),
     acts("-ef", Takes::One),
     acts("-regex", Takes::Nothing),
-    acts("-no-xattrs", Takes::Nothing),
-    acts("-xattrs", Takes::Nothing),
+    switches("-no-xattrs", "xattrs=off"),
+    switches("-xattrs", "xattrs"),
     acts("-xattrs-exclude", Takes::One),
     acts("-xattrs-include", Takes::One),
     acts("-xattrs-add", Takes::One),
-    acts("-exit-on-error", Takes::Nothing),
+    switches("-exit-on-error", "keep-going=off"),
     acts("-quiet", Takes::Nothing),
     acts("-info", Takes::Nothing),
     acts("-info-file", Takes::One),
@@ -81,12 +82,13 @@ pub const ROWS: &[Row] = &[
     acts("-progress", Takes::Nothing),
     acts("-percentage", Takes::Nothing),
     ignored("-throttle -limit", Takes::One),
-    acts("-processors", Takes::One),
-    acts("-mem", Takes::One),
+    sets("-processors", "jobs"),
+    // The tool's caches are a smaller part of its memory.
+    sets_as("-mem", "memory", |name, text| Ok(size(name, text)?.max(MEMORY_MIN).to_string())),
     ignored("-mem-percent -overcommit", Takes::One),
     acts("-mem-default", Takes::Nothing),
-    acts("-nopad", Takes::Nothing),
-    acts("-offset -o", Takes::One),
+    switches("-nopad", "-O padding=none"),
+    sets_as("-offset -o", "offset", bytes),
     acts("-stream", Takes::Nothing),
     acts("-fix", Takes::One),
     acts("-version --version", Takes::Nothing),
@@ -100,6 +102,11 @@ pub const ROWS: &[Row] = &[
     ignored("-cols", Takes::One),
     ignored("-4k-align -disable-4k-align", Takes::Nothing),
 ];
+
+const DEFAULTS: &[&str] =
+    &["format=squashfs", "block-size=128K", "keep-going", "lossy", "-O fragments=on", "-O holes=on"];
+
+const MEMORY_MIN: u64 = 256 << 20;
 
 pub const CODECS: [&str; 6] = ["gzip", "lzo", "lz4", "xz", "zstd", "lzma"];
 
@@ -168,60 +175,29 @@ fn is_quick(codec: &str) -> bool {
     }
 }
 
-fn format_options(given: &Given, exports: bool) -> Vec<(String, String)> {
-    let fragments = if given.has("-no-fragments") {
-        "off"
-    } else if given.switched("-tailends", "-no-tailends", false) {
-        "always"
-    } else {
-        "on"
-    };
+/// Parts that are stored uncompressed.
+fn uncompressed(given: &Given) -> Option<String> {
     let words =
         [("-noI", "inodes"), ("-noId", "ids"), ("-noD", "data"), ("-noF", "fragments"), ("-noX", "xattrs")];
-    let mut plain: Vec<&str> =
+    let plain: Vec<&str> =
         words.iter().filter(|(option, _)| given.has(option)).map(|(_, word)| *word).collect();
     if given.has("-no-compression") {
-        plain = vec!["all"];
+        Some("all".into())
+    } else {
+        (!plain.is_empty()).then(|| plain.join(","))
     }
-    let on = |is_on: bool| if is_on { "on" } else { "off" };
-    let mut options = vec![
-        ("fragments", fragments.to_owned()),
-        ("exports", on(given.switched("-exports", "-no-exports", exports)).to_owned()),
-        ("holes", on(!given.has("-no-sparse")).to_owned()),
-    ];
-    if given.has("-no-duplicates") {
-        options.push(("duplicates", "keep".to_owned()));
-    }
-    if given.has("-nopad") {
-        options.push(("padding", "none".to_owned()));
-    }
-    if !plain.is_empty() {
-        options.push(("uncompressed", plain.join(",")));
-    }
-    options.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
 }
 
 /// Options that do not depend on the sources.
-pub fn pack_options(given: &Given, exports: bool) -> Result<PackOptions> {
-    let block = given.text("-b")?.map(|text| size("-b", text)).transpose()?.unwrap_or(128 << 10);
-    let block_size = u32::try_from(block).map_err(|_| Error::usage("-b: block sizes are 4K to 1M"))?;
-    let mem = given.text("-mem")?.map(|text| size("-mem", text)).transpose()?;
-    let offset = given.text("-offset")?.map(|text| size("-offset", text)).transpose()?;
+pub fn pack_options(given: &Given, exports: &'static str) -> Result<PackOptions> {
+    let mut options = given.pack_options(&[DEFAULTS, &[exports]].concat())?;
     let codec = codec(given)?;
-    let options = PackOptions {
-        format: Some("squashfs".into()),
-        order: is_quick(&codec).then_some(packfs::Order::Path),
-        codec: Some(codec),
-        block_size: Some(block_size),
-        options: format_options(given, exports),
-        jobs: given.number::<u16>("-processors")?.map_or(0, usize::from),
-        // The tool's caches are a smaller part of its memory.
-        memory: mem.map(|mem| mem.max(256 << 20)),
-        offset: offset.unwrap_or(0),
-        keep_going: !given.has("-exit-on-error"),
-        lossy: true,
-        ..PackOptions::default()
-    };
+    options.order = is_quick(&codec).then_some(packfs::Order::Path);
+    options.codec = Some(codec);
+    if given.has("-no-fragments") {
+        options.options.push(("fragments".to_owned(), "off".to_owned()));
+    }
+    options.options.extend(uncompressed(given).map(|parts| ("uncompressed".to_owned(), parts)));
     options.check("")?;
     Ok(options)
 }
