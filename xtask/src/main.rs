@@ -22,6 +22,7 @@ mod matrix;
 mod metadata;
 mod mutate;
 mod peers;
+mod publish;
 mod python;
 mod shell;
 mod suites;
@@ -45,6 +46,7 @@ enum Task {
     Python(python::Options),
     Capi(capi::Options),
     Dist(dist::Options),
+    Publish(publish::Options),
     Suites(suites::Options),
     Flows(flows::Options),
     Changelog(changelog::Options),
@@ -66,6 +68,7 @@ fn main() -> ExitCode {
         Task::Python(options) => python::run(options),
         Task::Capi(options) => capi::run(options),
         Task::Dist(options) => dist::run(options),
+        Task::Publish(options) => publish::run(options),
         Task::Suites(options) => suites::run(options),
         Task::Flows(options) => flows::run(options),
         Task::Changelog(options) => changelog::run(options),
