@@ -3,7 +3,8 @@
 //! Traits: [`Format`] (finds and opens images), [`Volume`] (an opened image), [`PackFormat`] (makes
 //! one), [`Container`] (an image that holds other images). Between a format and the pack engine:
 //! [`Plan`] and [`Placed`]. Parts that formats share: [`check`], [`Extents`], [`space_owners`],
-//! [`NameOrder`], [`BlockCache`], [`NameIndex`], [`Budget`], [`disk!`], [`options!`], [`faults!`].
+//! [`NameOrder`], [`BlockCache`], [`NameIndex`], [`Budget`], [`units`], [`disk!`], [`options!`],
+//! [`faults!`].
 //! No format, no thread, no unsafe code.
 #![forbid(unsafe_code)]
 // Figures of images come through here: what is computed from them must not overflow.

@@ -99,7 +99,7 @@ impl Group {
         let indexes = members.iter().enumerate().map(|(index, member)| (member.name.as_str(), index));
         let parser = Parser { extent_len, members: &members, indexes: indexes.collect() };
         let logicals = parser.volumes(section)?;
-        let id = section.text("id")?.to_owned();
+        let id = section.text("id").unwrap_or_default().to_owned();
         let sequence = section.number("seqno")?;
         Ok(Group { name: name.clone(), id, sequence, extent_len, members, logicals })
     }

@@ -119,7 +119,7 @@ fn a_damaged_last_record_is_an_error_and_a_torn_one_a_warning() {
 #[test]
 fn a_record_longer_than_the_log_is_an_error() {
     let long = with(|bytes| bytes[at(LAST) + 12..][..4].copy_from_slice(&(200_u32 << 10).to_be_bytes()));
-    let text = format!("log record at sector {LAST}: is longer than the log");
+    let text = format!("log record at sector {LAST}: damaged header");
     assert_refused(read_whole(long), ErrorKind::Corrupt, &text);
 }
 
