@@ -4,7 +4,7 @@
 //!
 //! - No check has bounded it, and an address or a length is computed: `checked_add` and its like,
 //!   with a row of [`faults!`](crate::faults!) for `None`.
-//! - It is only compared, or read at: [`end_of`], [`nth_at`], and [`left`] are right for all values.
+//! - It is only compared, or read at: [`end_of`], [`nth_at`], and [`left`], right for all values.
 //! - A check, or the width of its field, has bounded it: [`Exact`]. Debug builds assert that, and
 //!   the tests of damaged images run these.
 

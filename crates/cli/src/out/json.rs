@@ -4,7 +4,7 @@
 //! tests both implement `JsonSchema`, too, and their doc comments become docs/guide/cli.md.
 
 pub use packfs::json::{Bytes, byte_key};
-pub use packfs_terminal::json::{Array, Object, Value, line, print};
+pub use packfs_terminal::json::{Array, Object, Value, line, print, text};
 use serde::Serialize;
 
 byte_key!(Image, "image", "Path of the image.");

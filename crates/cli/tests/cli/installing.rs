@@ -128,7 +128,8 @@ fn refuses_a_flipped_bit_and_leaves_the_installed_program() {
         }
         let (key, public) = (format!("{checker}.key"), format!("{checker}.key.pub"));
         fixture.run(["sign", "--new-key", &key, "--no-password", "-q"]).done();
-        install(&fixture, checker, &["--from", "release", "--key", &public]).failed(1, &["is not what was signed with key RW"]);
+        install(&fixture, checker, &["--from", "release", "--key", &public])
+            .failed(1, &["is not what was signed with key RW"]);
     }
     let left: Vec<_> = std::fs::read_dir(fixture.path("home/.local/bin")).unwrap().collect();
     assert_eq!((left.len(), fixture.bytes("home/.local/bin/packfs")), (1, b"old".to_vec()));
