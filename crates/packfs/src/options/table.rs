@@ -258,6 +258,7 @@ macro_rules! rows {
 /// Defines a struct of options and its defaults. Fields without a text come first, rows of others
 /// behind `rows`: `FIELD: TYPE = DEFAULT, NAME, VALUES, GROUP {FACTS};`. Rows whose effect is more
 /// than a field come last, as for `rows!`.
+#[cfg(feature = "pack")]
 macro_rules! options {
     (
         $(#[$meta:meta])* pub struct $type:ident, with $($inner:ident: $inner_type:ty),+;

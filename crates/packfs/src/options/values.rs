@@ -2,7 +2,9 @@
 
 #[cfg(feature = "pack")]
 use packfs_core::ImagePath;
-use packfs_core::{Words, parse_size};
+#[cfg(feature = "pack")]
+use packfs_core::Words;
+use packfs_core::parse_size;
 use std::ffi::OsStr;
 use std::fmt::Display;
 use std::path::PathBuf;
@@ -92,6 +94,7 @@ pub fn parse_block_len(text: &str) -> Result<u32, String> {
 }
 
 /// A switch that is taken back by `no-` before its name, which has this help.
+#[cfg(feature = "pack")]
 pub(super) const fn on_off(no: &'static str) -> Values<bool> {
     Values { takes: Takes::NothingOrNo(no), ..SWITCH }
 }
@@ -121,6 +124,7 @@ pub(super) const fn parsed<T: FromStr<Err: Display>>(name: &'static str) -> Valu
 }
 
 /// Words of a type.
+#[cfg(feature = "pack")]
 pub(super) const fn words<T: Words + FromStr<Err: Display>>(name: &'static str) -> Values<T> {
     parsed(name).among(|| T::WORDS.iter().map(|(word, _)| *word).collect())
 }
