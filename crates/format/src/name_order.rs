@@ -9,8 +9,8 @@ use std::sync::{Mutex, PoisonError};
 /// Limit of the directories known to be sorted: 512 KiB of ids.
 const KNOWN_MAX: usize = 1 << 16;
 
-/// Checks the names of one directory for the order that its image promises ([`Volume::is_sorted`]),
-/// as they are listed.
+/// Checks the names of one directory for the order that its image promises
+/// ([`Directories::is_sorted`](crate::Directories::is_sorted)), as they are listed.
 #[derive(Debug)]
 pub struct NameOrder {
     /// The previous name; `None` if any order is valid.

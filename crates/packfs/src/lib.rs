@@ -15,7 +15,7 @@
 //! # }
 //! ```
 //!
-//! [`open`] opens an image of any format, by what it holds, never by its name:
+//! [`open()`] opens an image of any format, by what it holds, never by its name:
 //!
 //! ```
 //! # fn main() -> packfs::Result<()> {

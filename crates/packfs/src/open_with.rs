@@ -4,7 +4,7 @@ use crate::layer::Layer;
 use packfs_format::{Format, OpenOption, PartitionTable};
 use std::path::PathBuf;
 
-/// Options of [`Opening`] as the caller gives them: files by path.
+/// Options of [`OpenOptions`](crate::OpenOptions) as the caller gives them: files by path.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct OpenWith {
     pub(crate) devices: Vec<PathBuf>,
