@@ -220,9 +220,10 @@ prove() {
     run pack -q "$AT/sample" "$AT/first.sqfs"
     end=$(date +%s.%N) after=$(used)
     run pack -q "$AT/sample" "$AT/second.erofs"
-    for image in first.sqfs second.erofs; do
+    for pair in first.sqfs:squashfs second.erofs:erofs; do
+        image=${pair%:*}
         mounted "$image"
-        grep " $ROOT/mnt ${image#*.} \| $ROOT/mnt squashfs " /proc/mounts
+        grep " $ROOT/mnt ${pair#*:} " /proc/mounts
         diff -r "$ROOT/sample" "$ROOT/mnt"
         umount "$ROOT/mnt"
         run unpack -q "$AT/$image" "$AT/unpacked-$image"
