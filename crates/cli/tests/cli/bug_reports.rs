@@ -26,8 +26,8 @@ fn the_short_version_is_a_line_and_the_long_one_names_source_and_libraries() {
     }
 }
 
-/// Without git, or if git refuses the folder for its owner, no commit is known, or that of an archive
-/// or the packager.
+/// Without git, or if git refuses the folder for its owner, no commit is known, or that of an
+/// archive or the packager.
 #[test]
 fn the_commit_is_that_of_the_checkout() {
     let git = |words: [&str; 2]| {
