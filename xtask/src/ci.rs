@@ -9,7 +9,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use crate::failure::{Failure, Result};
-use crate::{corpus, flows, kernels, licenses, metadata, peers, python, shell, tidy, workspace};
+use crate::{api, corpus, flows, kernels, licenses, metadata, peers, python, shell, tidy, workspace};
 
 /// Run all checks and all tests
 #[derive(clap::Args)]
@@ -96,7 +96,8 @@ fn check(steps: &mut Steps, peers: Peers) -> Result<()> {
     let lints = [&ALL[..], &["--all-targets", "--quiet", "--", "-D", "warnings"]].concat();
     step(steps, "clippy", || tool("clippy", "clippy", &lints, peers))?;
     step(steps, "features", || features(peers))?;
-    step(steps, "documentation", document)
+    step(steps, "documentation", document)?;
+    step(steps, "public items", || api::compare(false).map(|why| why.map_or(Outcome::Done, Outcome::Skipped)))
 }
 
 fn fetch_all() -> Result<()> {

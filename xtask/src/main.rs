@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a program of developers")]
 
+mod api;
 mod capi;
 mod changelog;
 mod ci;
@@ -46,6 +47,7 @@ enum Task {
     Python(python::Options),
     Capi(capi::Options),
     Dist(dist::Options),
+    Api(api::Options),
     Publish(publish::Options),
     Suites(suites::Options),
     Flows(flows::Options),
@@ -68,6 +70,7 @@ fn main() -> ExitCode {
         Task::Python(options) => python::run(options),
         Task::Capi(options) => capi::run(options),
         Task::Dist(options) => dist::run(options),
+        Task::Api(options) => api::run(options),
         Task::Publish(options) => publish::run(options),
         Task::Suites(options) => suites::run(options),
         Task::Flows(options) => flows::run(options),
