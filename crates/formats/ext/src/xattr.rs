@@ -72,8 +72,9 @@ impl<'a> Area<'a> {
             if name.contains(&0) {
                 return Err(self.fault("a name with a NUL byte"));
             }
-            let start = usize::from(raw.e_value_offs.get());
             let (holder, len) = (raw.e_value_inum.get(), raw.e_value_size.get());
+            // As Linux, which ignores where an empty value would be.
+            let start = if len == 0 { 0 } else { usize::from(raw.e_value_offs.get()) };
             let value = start..start.plus(usize_of(u64::from(len)));
             found.push(Entry { name, index: raw.e_name_index, value, holder, len });
             at = at.plus(name_end.next_multiple_of(4));
@@ -280,6 +281,7 @@ fn acl(stored: &[u8]) -> Option<Vec<u8>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use zerocopy::IntoBytes;
 
     #[test]
     fn access_control_lists_are_shown_as_by_linux() {
@@ -294,5 +296,15 @@ mod tests {
         assert_eq!(acl(&stored[..11]), None);
         assert_eq!(acl(&[2, 0, 0, 0]), None);
         assert_eq!(acl(&[1, 0, 0, 0, 3, 0, 7, 0]), None);
+    }
+
+    #[test]
+    fn an_empty_value_is_valid_at_any_offset() {
+        let entry =
+            XattrEntry { e_name_len: 1, e_name_index: 1, e_value_offs: 0xffff.into(), ..Default::default() };
+        let bytes = [entry.as_bytes(), b"a\0\0\0", &[0; 4]].concat();
+        let area = Area { inode: 12, bytes: &bytes, start: 0 };
+        let entries = area.entries().unwrap();
+        assert_eq!(entries.iter().map(|entry| area.value(entry)).collect::<Vec<_>>(), [Some(&[][..])]);
     }
 }
