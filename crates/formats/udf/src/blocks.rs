@@ -6,6 +6,7 @@ use crate::disk::Tag;
 use packfs_core::{Image, Result, range_at, usize_of};
 use packfs_format::{BlockCache, structure, units::*};
 use std::sync::Arc;
+use zerocopy::IntoBytes;
 
 const CHUNK_LEN: u64 = 16 << 10;
 const KEPT_MAX: usize = 8 << 20;
@@ -55,11 +56,11 @@ impl Blocks {
         Ok(())
     }
 
-    /// True if `place` contains a descriptor of one of these kinds, damaged or not.
-    pub(crate) fn was_tagged(&self, place: Place, location: u32, idents: &[u16]) -> Result<bool> {
-        let mut bytes = [0; size_of::<Tag>()];
-        self.read(place, &mut bytes)?;
-        Ok(structure(&bytes, 0).is_some_and(|tag: Tag| tag.has_left(idents, location)))
+    /// Returns the tag at `place`, whatever it contains.
+    pub(crate) fn tag(&self, place: Place) -> Result<Tag> {
+        let mut tag = Tag::default();
+        self.read(place, tag.as_mut_bytes())?;
+        Ok(tag)
     }
 
     fn chunk(&self, number: u64) -> Result<(Vec<u8>, usize)> {

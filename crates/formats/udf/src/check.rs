@@ -69,7 +69,7 @@ impl UdfVolume {
             if blocks.check_range(place, blocks.block_len.into()).is_err() {
                 continue;
             }
-            if blocks.was_tagged(place, location, &[AVDP])? {
+            if blocks.tag(place)?.has_left(&[AVDP], location) {
                 report.refused(place, blocks.tagged(place, location, &[]))?;
             }
         }
@@ -207,8 +207,12 @@ impl UdfVolume {
 fn is_same_tag(first: &[u8], second: &[u8]) -> bool {
     let tags = (structure::<Tag>(first, 0), structure::<Tag>(second, 0));
     let (Some(first), Some(second)) = tags else { return false };
-    let is_one = |tag: Tag| tag.tag_ident.get() != 0 && tag.has_version();
-    is_one(first) && is_one(second) && first.has_left(&[second.tag_ident.get()], second.tag_location.get())
+    let is_like = |one: Tag, other: Tag| {
+        one.tag_ident.get() != 0
+            && one.has_version()
+            && other.has_left(&[one.tag_ident.get()], one.tag_location.get())
+    };
+    is_like(first, second) || is_like(second, first)
 }
 
 impl Walk<'_, '_> {

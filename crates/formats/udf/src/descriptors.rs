@@ -190,11 +190,9 @@ impl Integrity {
                         None => break,
                     },
                     Err(error) if error.kind() == ErrorKind::Corrupt => {
-                        // A block after the last descriptor may contain anything. If the image ends
-                        // before it, it is damaged.
-                        let is_cut = blocks.check_range(place, blocks.block_len.into()).is_err();
-                        let was_one = is_cut || blocks.was_tagged(place, location, &[LVID, TD])?;
-                        found.fault = was_one.then(|| text_of(&error));
+                        if found.has_lost(blocks, place, location)? {
+                            found.fault = Some(text_of(&error));
+                        }
                         break;
                     }
                     Err(error) => return Err(error),
@@ -202,6 +200,17 @@ impl Integrity {
             }
         }
         Ok(found)
+    }
+
+    /// True if a block without a valid descriptor had one. After the last descriptor a block may
+    /// contain anything, but the first is one or blank; and the image may end before.
+    fn has_lost(&self, blocks: &Blocks, place: Place, location: u32) -> Result<bool> {
+        if blocks.check_range(place, blocks.block_len.into()).is_err() {
+            return Ok(true);
+        }
+        let tag = blocks.tag(place)?;
+        let is_first = self.newest.is_none() && tag != Tag::default();
+        Ok(is_first || tag.has_left(&[LVID, TD], location))
     }
 
     /// Adds a descriptor; returns the extent of its continuation, `None` at the end.

@@ -96,10 +96,12 @@ impl Tag {
         matches!(self.desc_version.get(), 2 | 3)
     }
 
-    /// True if this is a damaged tag of one of these kinds: at least kind or location is intact.
+    /// True if this is a damaged tag of one of these kinds: two of kind, location, and version are
+    /// intact.
     pub(crate) fn has_left(&self, idents: &[u16], location: u32) -> bool {
-        let is_left = idents.contains(&self.tag_ident.get()) || self.tag_location.get() == location;
-        self.has_version() && is_left
+        let intact =
+            [idents.contains(&self.tag_ident.get()), self.tag_location.get() == location, self.has_version()];
+        intact.into_iter().filter(|is_intact| *is_intact).count() >= 2
     }
 }
 

@@ -135,7 +135,7 @@ fn damage_that_a_checksum_covers_is_told() {
         let mut silent = Vec::new();
         for at in (0..bytes.len()).step_by(512).filter(|&at| is_tagged(&bytes, at)) {
             let len = 16 + usize::from(u16::from_le_bytes([bytes[at + 10], bytes[at + 11]]));
-            for byte in [0, 7, 13, 16, 16 + (len - 16) / 2, len - 1] {
+            for byte in [0, 2, 4, 7, 13, 16, 16 + (len - 16) / 2, len - 1] {
                 let mut damaged = bytes.clone();
                 damaged[at + byte] ^= 4;
                 if told(damaged).is_none() {
@@ -150,6 +150,19 @@ fn damage_that_a_checksum_covers_is_told() {
         };
         silent.retain(|found| ![UNREAD, further].concat().contains(&found.0) && !is_entry(found));
         assert_eq!(silent, []);
+    }
+}
+
+#[test]
+fn an_integrity_descriptor_of_which_nothing_is_left_is_told() {
+    for packed in [SMALL, SPARABLE, METADATA, BRIDGE] {
+        let bytes = image(packed);
+        let is_lvid = |at: &usize| bytes[*at..].starts_with(&[9, 0]) && is_tagged(&bytes, *at);
+        let at = (0..bytes.len()).step_by(512).find(is_lvid).unwrap();
+        let mut damaged = bytes.clone();
+        damaged[at..at + 16].fill(0xa5);
+        let found = told(damaged).unwrap_or_default();
+        assert!(found.starts_with("integrity descriptor"), "{found}");
     }
 }
 
