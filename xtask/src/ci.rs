@@ -20,7 +20,7 @@ pub struct Options {
     /// Run the tests without the checks
     #[arg(long)]
     tests_only: bool,
-    /// Fetch peers, kernels, and the Debian root while the checks run
+    /// Fetch peers, kernels, the Debian root, and the oldest Rust while the checks run
     #[arg(long)]
     fetch: bool,
 }
@@ -66,6 +66,10 @@ pub fn run(Options { peers, tests_only, fetch }: Options) -> Result<()> {
         let end = || fetching.join().unwrap_or_else(|_| Err(Failure::new("the thread panicked")));
         step(&mut steps, "fetching", || end().map(|()| Outcome::Done))
     })?;
+    if !tests_only {
+        // Not before, because fetching installs its toolchain.
+        step(&mut steps, "floor", floor)?;
+    }
     step(&mut steps, "tests", || test(peers))?;
     if !tests_only {
         // Last, because both use what the tests have built.
@@ -101,6 +105,10 @@ fn check(steps: &mut Steps, peers: Peers) -> Result<()> {
 }
 
 fn fetch_all() -> Result<()> {
+    // Only one step needs it, which is skipped without it.
+    if let Err(failure) = shell::run_quietly(rustup().args(INSTALL_FLOOR)) {
+        eprintln!("cannot install Rust {FLOOR}: {failure}");
+    }
     peers::run(peers::Options::default())?;
     kernels::run(kernels::Options::default())?;
     corpus::named("debian")?.ensure().map(drop)
@@ -181,6 +189,33 @@ fn features(peers: Peers) -> Result<Outcome> {
         }
     }
     Ok(Outcome::Done)
+}
+
+/// Oldest Rust for everything that is published: `rust-version` of the workspace, and so of this
+/// tool.
+const FLOOR: &str = env!("CARGO_PKG_RUST_VERSION");
+
+/// Arguments of rustup that install [`FLOOR`].
+const INSTALL_FLOOR: [&str; 5] = ["toolchain", "install", FLOOR, "--profile", "minimal"];
+
+/// Checks the program, and with it the library, with the oldest Rust; in a separate folder, because
+/// each compiler would replace what the other has built.
+fn floor() -> Result<Outcome> {
+    if shell::capture(rustup().args(["run", FLOOR, "rustc", "--version"])).is_err() {
+        let install = INSTALL_FLOOR.join(" ");
+        return Ok(Outcome::Skipped(format!(
+            "Rust {FLOOR} is not installed; `rustup {install}` installs it"
+        )));
+    }
+    let mut check = rustup();
+    check.args(["run", FLOOR, "cargo", "check", "--locked", "--quiet", "--package", "packfs-cli"]);
+    shell::run(check.arg("--target-dir").arg(workspace::target().join("floor"))).map(|()| Outcome::Done)
+}
+
+fn rustup() -> Command {
+    let mut command = Command::new("rustup");
+    command.current_dir(workspace::root());
+    command
 }
 
 /// Builds the documentation of the libraries and of this tool. The program is left out, because it

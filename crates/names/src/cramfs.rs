@@ -80,7 +80,7 @@ fn endian(_: &str, text: &str) -> Result<String> {
 
 /// Warns if the name is truncated.
 fn cut(_: &str, name: &str) -> Result<String> {
-    let kept = &name[..name.floor_char_boundary(NAME_LEN)];
+    let kept = (0..=NAME_LEN).rev().find_map(|end| name.get(..end)).unwrap_or_default();
     if kept.len() < name.len() {
         report::note(format_args!(
             "warning: the name is cut to {kept:?}, the {NAME_LEN} bytes that are held"

@@ -21,8 +21,11 @@ pub fn prepare() {
     }
     let otherwise = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
+        let payload = panic.payload();
+        let text = payload.downcast_ref::<String>().map(String::as_str);
+        let text = text.or_else(|| payload.downcast_ref::<&str>().copied());
         let is_no_thread = |text: &str| NO_THREAD.iter().any(|beginning| text.starts_with(beginning));
-        if panic.payload_as_str().is_some_and(is_no_thread) {
+        if text.is_some_and(is_no_thread) {
             let error = Error::failed("cannot start a thread: memory or processes are limited")
                 .hint("use --jobs 1, or raise the limits that ulimit -v and ulimit -u show");
             crate::report::failure(&error);

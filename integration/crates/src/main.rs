@@ -13,6 +13,6 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         println!("{name}: {} bytes became {}", report.bytes_in, report.image_len);
         std::fs::remove_file(path)?;
     }
-    assert_eq!(packfs::formats::all().len(), 2, "features select the formats");
+    assert!(packfs::formats::all().iter().all(|format| format.name() != "xfs"), "features select the formats");
     Ok(())
 }

@@ -127,8 +127,8 @@ impl Walk<'_, '_> {
         }
         if inode.form != Form::Local && !self.report.is_full() {
             let is_missing = [&b"."[..], b".."].into_iter().find(|name| !names.contains(*name));
-            if let Some(name) = is_missing {
-                let fault = format_args!("no entry \"{}\"", packfs_core::escaped(name));
+            if let Some(name) = is_missing.map(packfs_core::escaped) {
+                let fault = format_args!("no entry \"{name}\"");
                 self.report.error(self.hierarchy.path(index), fault);
             }
         }

@@ -27,7 +27,7 @@ pub(super) fn sketch(bytes: &[u8]) -> Box<[u32]> {
         // Selection is unpredictable, so it only advances an index instead of branching.
         let mut found = [0; LOOKED_AT];
         let mut count = 0;
-        for run in now.array_windows::<RUN_LEN>() {
+        for run in now.windows(RUN_LEN).filter_map(<[u8]>::first_chunk) {
             let feature = feature(u64::from_le_bytes(*run));
             found[count % LOOKED_AT] = feature;
             count += usize::from(feature <= limit);

@@ -267,14 +267,14 @@ impl Archive<'_, '_> {
     fn write_entry(&mut self, path: &ImagePath, id: NodeId) -> Result<()> {
         let node = self.tree.node(id);
         let (mut data, mut has_contents) = (None, false);
-        let member = match &node.kind {
-            _ if let Some(first) = self.first_paths.get(&id) => Member::HardLink(first.as_bytes()),
-            NodeKind::Directory => Member::Directory,
-            NodeKind::Symlink(target) => Member::Symlink(target),
-            NodeKind::BlockDevice(device) => Member::BlockDevice(*device),
-            NodeKind::CharDevice(device) => Member::CharDevice(*device),
-            NodeKind::Fifo | NodeKind::Socket => Member::Fifo,
-            NodeKind::File { len, .. } => {
+        let member = match (self.first_paths.get(&id), &node.kind) {
+            (Some(first), _) => Member::HardLink(first.as_bytes()),
+            (_, NodeKind::Directory) => Member::Directory,
+            (_, NodeKind::Symlink(target)) => Member::Symlink(target),
+            (_, NodeKind::BlockDevice(device)) => Member::BlockDevice(*device),
+            (_, NodeKind::CharDevice(device)) => Member::CharDevice(*device),
+            (_, NodeKind::Fifo | NodeKind::Socket) => Member::Fifo,
+            (_, NodeKind::File { len, .. }) => {
                 data = data_runs(self.volume, self.inodes[id.index()], *len)?;
                 has_contents = *len > 0;
                 data.as_ref().map_or(Member::File { len: *len }, |data| Member::Sparse { len: *len, data })

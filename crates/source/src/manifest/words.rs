@@ -91,18 +91,19 @@ fn quoted<'a>(mut rest: &'a [u8], bytes: &mut Vec<u8>) -> Result<&'a [u8], Fault
 }
 
 fn escape(behind: &[u8]) -> Result<(u8, &[u8]), Fault> {
-    Ok(match behind {
-        [b'n', rest @ ..] => (b'\n', rest),
-        [b't', rest @ ..] => (b'\t', rest),
-        [byte @ (b'\\' | b'"'), rest @ ..] => (*byte, rest),
-        [b'x', rest @ ..] if let Some(byte) = rest.get(..2).and_then(hex_byte) => (byte, &rest[2..]),
-        _ => {
-            let len = if behind.first() == Some(&b'x') { 3 } else { 1 };
-            let found = escaped(&behind[..len.min(behind.len())]).to_string();
-            return Err(Fault::new(format!(
-                "escape \\{found}: \\n, \\t, \\\\, \\\" and \\xNN with two hexadecimal digits are allowed"
-            )));
-        }
+    let unescaped = match behind {
+        [b'n', rest @ ..] => Some((b'\n', rest)),
+        [b't', rest @ ..] => Some((b'\t', rest)),
+        [byte @ (b'\\' | b'"'), rest @ ..] => Some((*byte, rest)),
+        [b'x', high, low, rest @ ..] => hex_byte(&[*high, *low]).map(|byte| (byte, rest)),
+        _ => None,
+    };
+    unescaped.ok_or_else(|| {
+        let len = if behind.first() == Some(&b'x') { 3 } else { 1 };
+        let found = escaped(&behind[..len.min(behind.len())]).to_string();
+        Fault::new(format!(
+            "escape \\{found}: \\n, \\t, \\\\, \\\" and \\xNN with two hexadecimal digits are allowed"
+        ))
     })
 }
 

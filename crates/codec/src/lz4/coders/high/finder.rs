@@ -290,5 +290,5 @@ impl Rung {
 #[inline(always)]
 fn words(src: &[u8], start: usize, end: usize) -> impl Iterator<Item = u64> {
     let bytes = if start < end { &src[start..end + WORD_LEN - 1] } else { &[] };
-    bytes.array_windows::<WORD_LEN>().map(|bytes| u64::from_le_bytes(*bytes))
+    bytes.windows(WORD_LEN).map(|bytes| load8(bytes, 0))
 }
