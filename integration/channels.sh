@@ -88,14 +88,20 @@ build_debian() {
     cd "$OUT"
     apt-ftparchive packages . > Packages
     apt-ftparchive -o APT::FTPArchive::Release::Suite=stable release . > Release
-    [ -z "${GPG_KEY:-}" ] || { gpg --batch --yes -u "$GPG_KEY" --clearsign -o InRelease Release && gpg --export "$GPG_KEY" > packfs.gpg; }
+    [ "${GPG_KEY:-}" ] || return 0
+    gpg --batch --yes -u "$GPG_KEY" --clearsign -o InRelease Release
+    gpg --export "$GPG_KEY" > packfs.gpg
 }
 
 build_rpm() {
     recipe rpm
     rpmbuild -bb --quiet --define "_sourcedir $DIST" --define "_rpmdir $OUT" --define "_topdir $WORK/rpmbuild" \
         "$OUT/recipe/packfs.spec"
-    [ -z "${GPG_KEY:-}" ] || { rpmsign --define "_gpg_name $GPG_KEY" --addsign "$OUT"/*/*.rpm && gpg --export -a "$GPG_KEY" > "$OUT/packfs.asc"; }
+    # rpm of Debian looks for gpg2.
+    if [ "${GPG_KEY:-}" ]; then
+        rpmsign --define "_gpg_name $GPG_KEY" --define "__gpg $(command -v gpg)" --addsign "$OUT"/*/*.rpm
+        gpg --export -a "$GPG_KEY" > "$OUT/packfs.asc"
+    fi
     createrepo_c --quiet "$OUT"
 }
 
@@ -128,7 +134,7 @@ recipe = rattler_build.Stage0Recipe.from_file(sys.argv[1] + "/recipe/recipe.yaml
 tools = rattler_build.ToolConfiguration(test_strategy="native")
 recipe.run_build(output_dir=sys.argv[1], tool_config=tools, channels=[])
 END
-    rm -rf "$OUT/bld" "$OUT/src_cache" "$OUT/rattler-build-log.txt"
+    (cd "$OUT" && rm -rf bld src_cache test .tmp .condapackageignore rattler-build-log.txt)
 }
 
 build_homebrew() {
@@ -201,7 +207,7 @@ furnish() {
 # bare SUITE [PACKAGES]: makes $ROOT a minimal Debian with apt, from an archive that is made once.
 bare() {
     base=$WORK/$(echo "$*" | tr -c 'a-z0-9\n' _).tar
-    [ -e "$base" ] || mmdebstrap --quiet --variant=apt --include="${2:-}" "$1" "$base"
+    [ -e "$base" ] || mmdebstrap --quiet --variant=apt ${2:+--include="$2"} "$1" "$base"
     empty "$(basename "$base" .tar)"
     tar -xf "$base" -C "$ROOT"
     rm "$ROOT/etc/apt/sources.list"
