@@ -209,7 +209,10 @@ furnish() {
 # bare SUITE [PACKAGES]: makes $ROOT a minimal Debian with apt, from an archive that is made once.
 bare() {
     base=$WORK/$(echo "$*" | tr -c 'a-z0-9\n' _).tar
-    [ -e "$base" ] || mmdebstrap --quiet --variant=apt ${2:+--include="$2"} "$1" "$base"
+    if [ ! -e "$base" ]; then
+        mmdebstrap --quiet --variant=apt ${2:+--include="$2"} "$1" "$base.part.tar"
+        mv "$base.part.tar" "$base"
+    fi
     empty "$(basename "$base" .tar)"
     tar -xf "$base" -C "$ROOT"
     rm "$ROOT/etc/apt/sources.list"
@@ -363,7 +366,7 @@ try_install() {
     prove "install.sh, Debian bookworm" "${ARCHIVE%.zst}.gz" by_script
 }
 
-# The image goes to a registry of the loopback address and back; runc runs it on a kernel mount of its EROFS layer.
+# The image goes to a registry of the loopback address and back; runc runs it on a mount of its EROFS layer by packfs.
 try_container() {
     host=$(unpacked "$ARCHIVE")/bin/packfs
     image=127.0.0.1:5077/packfs:$VERSION
