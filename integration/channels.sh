@@ -10,7 +10,7 @@
 #   MAINTAINER  name and address in recipes, as in "NAME <ADDRESS>"
 #   GPG_KEY     key that signs repositories of apt and dnf
 #   PYTHON      Python with py-rattler-build, and py-rattler to try packages
-#   ALPINE      folder of an Alpine root, to try packages
+#   ALPINE      folder of an Alpine root, to try packages; without it, this machine's apk fills an empty folder
 #   BREW        checkout of Homebrew/brew that runs with Debian's ruby, to try the formula
 set -eu
 CHANNELS="debian rpm alpine arch nix conda homebrew container python install"
@@ -88,14 +88,20 @@ build_debian() {
     cd "$OUT"
     apt-ftparchive packages . > Packages
     apt-ftparchive -o APT::FTPArchive::Release::Suite=stable release . > Release
-    [ -z "${GPG_KEY:-}" ] || { gpg --batch --yes -u "$GPG_KEY" --clearsign -o InRelease Release && gpg --export "$GPG_KEY" > packfs.gpg; }
+    [ "${GPG_KEY:-}" ] || return 0
+    gpg --batch --yes -u "$GPG_KEY" --clearsign -o InRelease Release
+    gpg --export "$GPG_KEY" > packfs.gpg
 }
 
 build_rpm() {
     recipe rpm
     rpmbuild -bb --quiet --define "_sourcedir $DIST" --define "_rpmdir $OUT" --define "_topdir $WORK/rpmbuild" \
         "$OUT/recipe/packfs.spec"
-    [ -z "${GPG_KEY:-}" ] || { rpmsign --define "_gpg_name $GPG_KEY" --addsign "$OUT"/*/*.rpm && gpg --export -a "$GPG_KEY" > "$OUT/packfs.asc"; }
+    # rpm of Debian looks for gpg2.
+    if [ "${GPG_KEY:-}" ]; then
+        rpmsign --define "_gpg_name $GPG_KEY" --define "__gpg $(command -v gpg)" --addsign "$OUT"/*/*.rpm
+        gpg --export -a "$GPG_KEY" > "$OUT/packfs.asc"
+    fi
     createrepo_c --quiet "$OUT"
 }
 
@@ -128,7 +134,7 @@ recipe = rattler_build.Stage0Recipe.from_file(sys.argv[1] + "/recipe/recipe.yaml
 tools = rattler_build.ToolConfiguration(test_strategy="native")
 recipe.run_build(output_dir=sys.argv[1], tool_config=tools, channels=[])
 END
-    rm -rf "$OUT/bld" "$OUT/src_cache" "$OUT/rattler-build-log.txt"
+    (cd "$OUT" && rm -rf bld src_cache test .tmp .condapackageignore rattler-build-log.txt)
 }
 
 build_homebrew() {
@@ -141,6 +147,8 @@ build_container() {
     rm -rf "$OUT" "$WORK/container"
     mkdir -p "$WORK/container"
     cp -r "$(unpacked "$ARCHIVE")" "$WORK/container/usr"
+    # What engines mount over: the layer may be the root itself, which is read-only.
+    (cd "$WORK/container" && mkdir dev etc mnt proc run sys tmp && chmod 1777 tmp && : > etc/hosts && : > etc/hostname && : > etc/resolv.conf)
     "$WORK/container/usr/bin/packfs" pack -q --owner 0:0 "$WORK/container" "$WORK/container.erofs"
     "$WORK/container/usr/bin/packfs" oci push "$WORK/container.erofs" "oci-layout:$OUT:$VERSION" \
         --entrypoint '["/usr/bin/packfs"]' --label "org.opencontainers.image.description=$DESCRIPTION" \
@@ -171,7 +179,7 @@ missing() {
     build:python) set -- cargo ;;
     build:*) set -- ;;
     try:rpm) set -- mmdebstrap dnf "$DIST/rpm/repodata" ;;
-    try:alpine) set -- "${ALPINE:-variable-ALPINE}" "$DIST/alpine" ;;
+    try:alpine) set -- "${ALPINE:-apk}" "$DIST/alpine" ;;
     try:arch) set -- pacman "$DIST/arch/packfs.db" ;;
     try:homebrew) set -- mmdebstrap "${BREW:-variable-BREW}" "$DIST/homebrew" ;;
     try:container) set -- skopeo umoci runc docker-registry "$PYTHON" "$DIST/container" ;;
@@ -201,7 +209,10 @@ furnish() {
 # bare SUITE [PACKAGES]: makes $ROOT a minimal Debian with apt, from an archive that is made once.
 bare() {
     base=$WORK/$(echo "$*" | tr -c 'a-z0-9\n' _).tar
-    [ -e "$base" ] || mmdebstrap --quiet --variant=apt --include="${2:-}" "$1" "$base"
+    if [ ! -e "$base" ]; then
+        mmdebstrap --quiet --variant=apt ${2:+--include="$2"} "$1" "$base.part.tar"
+        mv "$base.part.tar" "$base"
+    fi
     empty "$(basename "$base" .tar)"
     tar -xf "$base" -C "$ROOT"
     rm "$ROOT/etc/apt/sources.list"
@@ -263,12 +274,19 @@ try_rpm() {
 try_alpine() {
     by_apk() {
         cp "$DIST"/alpine/*.rsa.pub "$ROOT/etc/apk/keys"
-        $ENTER apk add --repositories-file /dev/null --repository "$DIST/alpine" packfs
+        $APK add --repositories-file /dev/null --repository "$DIST/alpine" packfs
     }
     empty alpine
-    cp -a "${ALPINE:?is unset}/." "$ROOT"
-    furnish
-    prove "\`apk add\`, Alpine $(cat "$ALPINE/etc/alpine-release")" "$DIST/alpine/*/packfs-[0-9]*.apk" by_apk
+    if [ "${ALPINE:-}" ]; then
+        cp -a "$ALPINE/." "$ROOT"
+        furnish
+        APK="$ENTER apk" root="Alpine $(cat "$ALPINE/etc/alpine-release")"
+    else
+        furnish
+        mkdir -p "$ROOT/etc/apk/keys"
+        APK="unshare --net apk --root $ROOT --initdb" root="empty root"
+    fi
+    prove "\`apk add\`, $root" "$DIST/alpine/*/packfs-[0-9]*.apk" by_apk
 }
 
 try_arch() {
@@ -348,7 +366,7 @@ try_install() {
     prove "install.sh, Debian bookworm" "${ARCHIVE%.zst}.gz" by_script
 }
 
-# The image goes to a registry of the loopback address and back; runc runs it on a kernel mount of its EROFS layer.
+# The image goes to a registry of the loopback address and back; runc runs it on a mount of its EROFS layer by packfs.
 try_container() {
     host=$(unpacked "$ARCHIVE")/bin/packfs
     image=127.0.0.1:5077/packfs:$VERSION
@@ -379,10 +397,10 @@ END
     AT=/mnt
     printf 'version: 0.1\nstorage: {filesystem: {rootdirectory: %s}}\nhttp: {addr: 127.0.0.1:5077}\n' "$WORK/registry" > "$WORK/registry.yml"
     docker-registry serve "$WORK/registry.yml" & registry=$!
+    trap 'kill $registry; umount "$ROOT/bundle/rootfs"' EXIT
     sleep 1
     "$host" oci pull "oci-layout:$DIST/container:$VERSION" "oci://$image"
     prove "skopeo, umoci, and runc, empty root" "$DIST/container/blobs/sha256/*" by_skopeo
-    kill $registry
 }
 
 [ $# -gt 0 ] || { sed -n '2,/^set/s/^# \{0,1\}//p' "$0" >&2; exit 2; }
