@@ -29,8 +29,9 @@ HOMEPAGE=${HOMEPAGE:-$(field repository "$TOP/Cargo.toml")}
 HOMEPAGE=${HOMEPAGE:-http://localhost/packfs}
 RELEASE=${RELEASE:-file://$DIST}
 
-# archive_of ARCHITECTURE: prints the path of its archive.
-archive_of() { ls "$DIST"/packfs-*-"$1"-unknown-linux-musl.tar.zst; }
+# archive_of ARCHITECTURE: prints the path of its archive of the form $FORM.
+FORM=tar.zst
+archive_of() { ls "$DIST"/packfs-*-"$1"-unknown-linux-musl."$FORM"; }
 ARCHIVE=$(archive_of "$ARCH")
 NAME=$(basename "$ARCHIVE" .tar.zst)
 VERSION=${NAME#packfs-}
@@ -137,7 +138,9 @@ END
     (cd "$OUT" && rm -rf bld src_cache test .tmp .condapackageignore rattler-build-log.txt)
 }
 
+# brew unpacks zstd by a formula of its own, which it would have to fetch first.
 build_homebrew() {
+    FORM=tar.gz
     recipe homebrew
     ruby -c "$OUT/recipe/packfs.rb"
 }
@@ -341,7 +344,7 @@ try_homebrew() {
     printf '#!/bin/sh\necho "gcc (Debian) 14.2.0"\n' > "$ROOT/usr/bin/gcc"
     chmod +x "$ROOT/usr/bin/gcc"
     PROGRAM=$prefix/bin/packfs
-    prove "\`brew install\`, Homebrew $(git -C "$BREW" describe --tags), Debian trixie" "$ARCHIVE" by_brew
+    prove "\`brew install\`, Homebrew $(git -C "$BREW" describe --tags), Debian trixie" "${ARCHIVE%.zst}.gz" by_brew
 }
 
 try_python() {

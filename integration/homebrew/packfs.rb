@@ -5,11 +5,11 @@ class Packfs < Formula
   license any_of: ["MIT", "Apache-2.0"]
 
   on_arm do
-    url "@RELEASE@/packfs-@VERSION@-aarch64-unknown-linux-musl.tar.zst"
+    url "@RELEASE@/packfs-@VERSION@-aarch64-unknown-linux-musl.tar.gz"
     sha256 "@SHA256_aarch64@"
   end
   on_intel do
-    url "@RELEASE@/packfs-@VERSION@-x86_64-unknown-linux-musl.tar.zst"
+    url "@RELEASE@/packfs-@VERSION@-x86_64-unknown-linux-musl.tar.gz"
     sha256 "@SHA256_x86_64@"
   end
 

@@ -36,7 +36,7 @@ pub fn compare(write: bool) -> Result<Option<String>> {
     let documented = document(&crates)?;
     let folder = workspace::root().join("testdata/api");
     workspace::make_dir(&folder)?;
-    let mut changed = vec![];
+    let mut changed = stale(&folder, &crates, write)?;
     for krate in &crates {
         let json = documented.join(format!("{}.json", krate.name.replace('-', "_")));
         if let Some(why) = other_format(&json)? {
@@ -65,6 +65,23 @@ pub fn compare(write: bool) -> Result<Option<String>> {
          `cargo xtask api --write` stores them; users need a line in changelog.d if an item is \
          removed or changed, and the release another minor version"
     )))
+}
+
+/// Returns a line for each listing of no crate, or removes it.
+fn stale(folder: &Path, crates: &[&Package], write: bool) -> Result<Vec<String>> {
+    let mut lines = vec![];
+    for path in workspace::files_below(folder)? {
+        let name = path.file_stem().unwrap_or_default().to_string_lossy();
+        if crates.iter().any(|krate| krate.name == name) {
+            continue;
+        }
+        if write {
+            std::fs::remove_file(&path).map_err(|error| Failure::io("remove", &path, error))?;
+        } else {
+            lines.push(format!("{name}: - all, because the library has no such crate"));
+        }
+    }
+    Ok(lines)
 }
 
 /// Returns `packfs` and the crates that it depends on; the rest serves the program.
@@ -96,7 +113,7 @@ fn document(crates: &[&Package]) -> Result<PathBuf> {
     std::fs::set_permissions(&rustdoc, std::fs::Permissions::from_mode(0o755))
         .map_err(|error| Failure::io("make executable", &rustdoc, error))?;
     let mut command = metadata::cargo();
-    command.args(["doc", "--quiet", "--no-deps", "--all-features", "--lib"]);
+    command.args(["doc", "--quiet", "--no-deps", "--all-features", "--lib", "--target-dir"]).arg(&target);
     command.args(crates.iter().flat_map(|krate| ["--package", &krate.name]));
     command.env("RUSTDOC", &rustdoc);
     command.env("RUSTDOCFLAGS", "-Z unstable-options --output-format json --cap-lints allow");
