@@ -1,5 +1,7 @@
 //! The directory source: scans a directory of the host without following links unintentionally.
 
+mod ahead;
+mod found;
 mod listed;
 
 pub use listed::{Listed, Prober, load_listed, survey_dir};
@@ -11,12 +13,15 @@ use crate::rules::IgnoreFiles;
 use crate::shape::Shape;
 use crate::shaper::Shaper;
 use crate::tops;
+use ahead::Ahead;
+use found::{Entries, Found, Looker, NotListed};
 use packfs_core::{
     DeviceNumber, Error, FileType, ImagePath, Meta, Name, NodeKind, Owner, Progress, Result, ResultExt,
     Stage, Timestamp, Xattrs,
 };
 use rustix::fd::OwnedFd;
-use rustix::fs::{AtFlags, Dir, Mode, OFlags, Stat};
+use rustix::fs::{AtFlags, Mode, OFlags, Stat};
+use rustix::io::Errno;
 use std::collections::HashMap;
 use std::ffi::{CStr, CString, OsStr};
 use std::io::Read;
@@ -24,11 +29,6 @@ use std::os::fd::AsRawFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-
-/// Linux's limit of the list of attribute names, and of a value.
-const XATTR_LEN_MAX: usize = 1 << 16;
-/// Linux's limit of a link target.
-const TARGET_LEN_MAX: usize = 4096;
 
 /// Scans a directory. Contents are read when they are packed, and must not have changed by then.
 ///
@@ -109,7 +109,7 @@ struct Scan<'a> {
     first_names: HashMap<(u64, u64), ImagePath>,
     /// A list instead of recursion, because depth is unlimited.
     open: Vec<Open>,
-    buffer: Vec<u8>,
+    looker: Looker,
     /// Set for a survey, which keeps no entries.
     visit: Option<&'a mut Visit<'a>>,
     is_over: bool,
@@ -131,7 +131,7 @@ impl<'a> Scan<'a> {
             ignored: IgnoreFiles::default(),
             first_names: HashMap::new(),
             open: Vec::new(),
-            buffer: vec![0; XATTR_LEN_MAX],
+            looker: Looker::new(shape.follow_symlinks),
             root,
             visit: None,
             is_over: false,
@@ -158,7 +158,7 @@ impl<'a> Scan<'a> {
         let fd = open_dir_below(&self.root, &self.host, true).or_io(cannot_open)?;
         let stat = rustix::fs::fstat(&fd).or_io(cannot_open)?;
         self.device = stat.st_dev;
-        let xattrs = self.xattrs_of(&fd.as_raw_fd().to_string(), b"", &root)?;
+        let xattrs = self.xattrs_of_root(&fd)?;
         self.shaper.add(&root, NodeKind::Directory, meta(&stat), xattrs)?;
         self.open.push(Open { place: root, index: row, ancestors: None });
         self.all_dirs()
@@ -178,7 +178,8 @@ impl<'a> Scan<'a> {
         self.device = rustix::fs::statat(&fd, &c_name, follow).or_io(cannot_open)?.st_dev;
         let index = self.index.add_path(folder);
         let open = Open { place: ImagePath::root(), index, ancestors: None };
-        if let Err(error) = self.node(&fd, &fd.as_raw_fd().to_string(), &open, &c_name, place) {
+        let found = self.looker.look(&fd, &fd.as_raw_fd().to_string(), &c_name);
+        if let Err(error) = self.node(&open, &c_name, place, found) {
             self.left_out(error)?;
         }
         self.progress.advance(1, 0, 0);
@@ -186,15 +187,24 @@ impl<'a> Scan<'a> {
     }
 
     fn all_dirs(&mut self) -> Result<()> {
-        while let Some(open) = self.open.pop() {
-            if self.progress.cancelled() {
-                return Err(Error::cancelled());
+        let root = self.root.try_clone().or_io(|| "cannot duplicate a file descriptor")?;
+        let (ahead, spare) = (Ahead::default(), self.looker.clone());
+        std::thread::scope(|scope| {
+            let _ends = ahead.end_on_drop();
+            loop {
+                let hosts = self.open[ahead.depth()..].iter().map(|open| self.host(&open.place));
+                ahead.push(hosts.collect());
+                let Some(open) = self.open.pop() else { return Ok(()) };
+                if self.progress.cancelled() {
+                    return Err(Error::cancelled());
+                }
+                ahead.start(scope, &root, &spare);
+                let entries = ahead.pop().unwrap_or_else(|host| self.looker.list(&root, &host));
+                if let Err(error) = self.dir(&open, entries) {
+                    self.left_out(error)?;
+                }
             }
-            if let Err(error) = self.dir(&open) {
-                self.left_out(error)?;
-            }
-        }
-        Ok(())
+        })
     }
 
     fn host(&self, place: &ImagePath) -> Vec<u8> {
@@ -221,28 +231,22 @@ impl<'a> Scan<'a> {
         Ok(())
     }
 
-    fn dir(&mut self, open: &Open) -> Result<()> {
-        let fd = open_dir_below(&self.root, &self.host(&open.place), self.shape.follow_symlinks)
-            .or_io(|| format!("cannot open {}", self.name(&open.place)))?;
-        self.read_ignore_files(&fd, &open.place)?;
-        let mut names = Vec::new();
-        let entries = Dir::read_from(&fd).or_io(|| format!("cannot read {}", self.name(&open.place)))?;
-        for entry in entries {
-            let entry = entry.or_io(|| format!("cannot read {}", self.name(&open.place)))?;
-            let name = entry.file_name();
-            if name != c"." && name != c".." {
-                names.push(name.to_owned());
-            }
+    fn dir(&mut self, open: &Open, entries: Result<Entries, NotListed>) -> Result<()> {
+        let entries = entries.map_err(|NotListed { verb, error }| {
+            Error::io(format!("cannot {verb} {}", self.name(&open.place)), error.into())
+        })?;
+        if !self.shape.ignore_files.is_empty() {
+            let fd = open_dir_below(&self.root, &self.host(&open.place), self.shape.follow_symlinks)
+                .or_io(|| format!("cannot open {}", self.name(&open.place)))?;
+            self.read_ignore_files(&fd, &open.place)?;
         }
-        // Errors and warnings come in the same order on every filesystem.
-        names.sort_unstable();
-        let number = fd.as_raw_fd().to_string();
-        for name in &names {
-            if let Err(error) = self.entry(&fd, &number, open, name) {
+        let count = entries.len();
+        for (name, found) in entries {
+            if let Err(error) = self.entry(open, &name, found) {
                 self.left_out(error)?;
             }
         }
-        self.progress.advance(names.len() as u64, 0, 0);
+        self.progress.advance(count as u64, 0, 0);
         Ok(())
     }
 
@@ -260,29 +264,21 @@ impl<'a> Scan<'a> {
         Ok(())
     }
 
-    fn entry(&mut self, fd: &OwnedFd, fd_number: &str, open: &Open, c_name: &CStr) -> Result<()> {
+    fn entry(&mut self, open: &Open, c_name: &CStr, found: Result<Found, Errno>) -> Result<()> {
         let name = Name::new(c_name.to_bytes())
             .map_err(|fault| Error::failed(format!("{}: {fault}", self.name(&open.place))))?;
-        self.node(fd, fd_number, open, c_name, open.place.join(name))
+        self.node(open, c_name, open.place.join(name), found)
     }
 
     fn node(
         &mut self,
-        fd: &OwnedFd,
-        fd_number: &str,
         open: &Open,
         c_name: &CStr,
         place: ImagePath,
+        found: Result<Found, Errno>,
     ) -> Result<()> {
-        let follow = self.shape.follow_symlinks;
-        let flags = if follow { AtFlags::empty() } else { AtFlags::SYMLINK_NOFOLLOW };
-        let stat = rustix::fs::statat(fd, c_name, flags)
-            // A dangling symlink is kept.
-            .or_else(|error| {
-                if follow { rustix::fs::statat(fd, c_name, AtFlags::SYMLINK_NOFOLLOW) } else { Err(error) }
-            })
-            .or_io(|| format!("cannot read {}", self.name(&place)))?;
-        self.node_of(fd, fd_number, open, c_name, place, &stat)
+        let found = found.or_io(|| format!("cannot read {}", self.name(&place)))?;
+        self.node_of(open, c_name, place, found)
     }
 
     fn file_type(&self, place: &ImagePath, stat: &Stat) -> Result<FileType> {
@@ -290,15 +286,9 @@ impl<'a> Scan<'a> {
             .ok_or_else(|| Error::failed(format!("{}: unknown type {:o}", self.name(place), stat.st_mode)))
     }
 
-    fn node_of(
-        &mut self,
-        fd: &OwnedFd,
-        fd_number: &str,
-        open: &Open,
-        c_name: &CStr,
-        place: ImagePath,
-        stat: &Stat,
-    ) -> Result<()> {
+    fn node_of(&mut self, open: &Open, c_name: &CStr, place: ImagePath, found: Found) -> Result<()> {
+        let Found { stat, target, xattrs } = found;
+        let stat = &stat;
         let identity = (stat.st_dev, stat.st_ino);
         let file_type = self.file_type(&place, stat)?;
         let is_dir = file_type == FileType::Directory;
@@ -324,8 +314,8 @@ impl<'a> Scan<'a> {
         if several_names && let Some(first) = self.first_names.get(&identity) {
             return self.shaper.link(&place, first);
         }
-        let kind = self.kind(fd, c_name, open, &place, file_type, stat)?;
-        let xattrs = self.xattrs_of(fd_number, c_name.to_bytes(), &place)?;
+        let kind = self.kind((file_type, target), c_name, open, &place, stat)?;
+        let xattrs = xattrs.map_err(|unread| unread.error(&self.name(&place)))?;
         self.shaper.add(&place, kind, meta(stat), xattrs)?;
         if is_dir && !elsewhere {
             self.open_later(open, &place, identity, c_name.to_bytes())?;
@@ -364,11 +354,10 @@ impl<'a> Scan<'a> {
 
     fn kind(
         &mut self,
-        fd: &OwnedFd,
+        (file_type, target): (FileType, Result<Vec<u8>, Errno>),
         name: &CStr,
         open: &Open,
         place: &ImagePath,
-        file_type: FileType,
         stat: &Stat,
     ) -> Result<NodeKind> {
         let number =
@@ -386,9 +375,7 @@ impl<'a> Scan<'a> {
                 }
             }
             FileType::Symlink => {
-                let target = rustix::fs::readlinkat(fd, name, Vec::with_capacity(TARGET_LEN_MAX))
-                    .or_io(|| format!("cannot read {}", self.name(place)))?;
-                NodeKind::Symlink(target.into_bytes().into())
+                NodeKind::Symlink(target.or_io(|| format!("cannot read {}", self.name(place)))?.into())
             }
             FileType::BlockDevice => NodeKind::BlockDevice(number),
             FileType::CharDevice => NodeKind::CharDevice(number),
@@ -397,39 +384,9 @@ impl<'a> Scan<'a> {
         })
     }
 
-    /// Accesses the entry through its directory's descriptor: its path may exceed Linux's limit.
-    fn xattrs_of(&mut self, fd_number: &str, name: &[u8], place: &ImagePath) -> Result<Xattrs> {
-        let path = [b"/proc/self/fd/", fd_number.as_bytes(), b"/", name].concat();
-        let path = Path::new(OsStr::from_bytes(&path));
-        let follow = self.shape.follow_symlinks || name.is_empty();
-        let names = &mut self.buffer[..];
-        let listed =
-            if follow { rustix::fs::listxattr(path, names) } else { rustix::fs::llistxattr(path, names) };
-        let len = match listed {
-            Ok(0) | Err(rustix::io::Errno::NOTSUP) => return Ok(Xattrs::new()),
-            Err(rustix::io::Errno::NOENT) if follow => return Ok(Xattrs::new()),
-            listed => listed.or_io(|| format!("cannot list extended attributes of {}", self.name(place)))?,
-        };
-        let names = self.buffer[..len].to_vec();
-        let mut xattrs = Xattrs::new();
-        for name in names.split(|&b| b == 0).filter(|name| !name.is_empty()) {
-            let attribute = OsStr::from_bytes(name);
-            let value = &mut self.buffer[..];
-            let read = if follow {
-                rustix::fs::getxattr(path, attribute, value)
-            } else {
-                rustix::fs::lgetxattr(path, attribute, value)
-            };
-            let len = read.or_io(|| {
-                format!(
-                    "cannot read extended attribute {} of {}",
-                    packfs_core::escaped(name),
-                    self.name(place)
-                )
-            })?;
-            xattrs.insert(name.to_vec(), self.buffer[..len].to_vec());
-        }
-        Ok(xattrs)
+    fn xattrs_of_root(&mut self, fd: &OwnedFd) -> Result<Xattrs> {
+        let xattrs = self.looker.xattrs(&fd.as_raw_fd().to_string(), b"");
+        xattrs.map_err(|unread| unread.error(&self.name(&ImagePath::root())))
     }
 }
 

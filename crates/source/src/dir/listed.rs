@@ -71,6 +71,7 @@ pub fn survey_dir(
     scan.device = stat.st_dev;
     visit(surveyed(ImagePath::root(), FileType::Directory, &stat))?;
     scan.visit = Some(visit);
+    scan.looker.stat_only = true;
     scan.open.push(Open { place: ImagePath::root(), index: DirIndex::ROOT, ancestors: None });
     scan.all_dirs()?;
     let mut notes = std::mem::take(scan.shaper.notes());
@@ -168,12 +169,12 @@ impl Scan<'_> {
         let Some((_, fd, number)) = &listing.dir else { return Ok(()) };
         let c_name =
             CString::new(name.as_bytes()).map_err(|_| Error::corrupt("list", "a name with a NUL"))?;
-        let difference = match rustix::fs::statat(fd, &c_name, AtFlags::SYMLINK_NOFOLLOW) {
-            Ok(stat) => {
-                let now = surveyed(path.clone(), self.file_type(path, &stat)?, &stat);
+        let difference = match self.looker.look(fd, number, &c_name) {
+            Ok(found) => {
+                let now = surveyed(path.clone(), self.file_type(path, &found.stat)?, &found.stat);
                 match (entry.difference(&now.entry), listing.above.last()) {
                     (None, Some(open)) if listing.changes.is_empty() => {
-                        self.node_of(fd, number, open, &c_name, path.clone(), &stat)?;
+                        self.node_of(open, &c_name, path.clone(), found)?;
                         None
                     }
                     (difference, _) => difference,
@@ -200,7 +201,8 @@ impl Scan<'_> {
         match entry.difference(&now.entry) {
             Some(kind) => listing.changes.push(ListedChange { path: root.clone(), kind }),
             None => {
-                let xattrs = self.xattrs_of(&self.root.as_raw_fd().to_string(), b"", &root)?;
+                let xattrs = self.looker.xattrs(&self.root.as_raw_fd().to_string(), b"");
+                let xattrs = xattrs.map_err(|unread| unread.error(&self.name(&root)))?;
                 self.shaper.add(&root, packfs_core::NodeKind::Directory, meta(&stat), xattrs)?;
             }
         }
