@@ -67,7 +67,6 @@ pub fn compare(write: bool) -> Result<Option<String>> {
     )))
 }
 
-/// Returns a line for each listing of no crate, or removes it.
 fn stale(folder: &Path, crates: &[&Package], write: bool) -> Result<Vec<String>> {
     let mut lines = vec![];
     for path in workspace::files_below(folder)? {

@@ -199,7 +199,7 @@ impl<'a> Scan<'a> {
                     return Err(Error::cancelled());
                 }
                 ahead.start(scope, &root, &spare);
-                let entries = ahead.pop().unwrap_or_else(|host| self.looker.list(&root, &host));
+                let entries = ahead.pop(&root, &mut self.looker);
                 if let Err(error) = self.dir(&open, entries) {
                     self.left_out(error)?;
                 }

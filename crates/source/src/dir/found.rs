@@ -1,9 +1,8 @@
-//! What the host tells about the entries of a directory.
+//! Entries of a directory, as the host describes them.
 
-use crate::dir_contents::open_dir_below;
 use packfs_core::{Error, FileType, Xattrs};
-use rustix::fd::{AsRawFd, OwnedFd};
-use rustix::fs::{AtFlags, Dir, Stat};
+use rustix::fd::OwnedFd;
+use rustix::fs::{AtFlags, Stat};
 use rustix::io::Errno;
 use std::ffi::{CStr, CString, OsStr};
 use std::os::unix::ffi::OsStrExt;
@@ -27,13 +26,12 @@ pub(super) struct Found {
 pub(super) type Entries = Vec<(CString, Result<Found, Errno>)>;
 
 pub(super) struct NotListed {
-    /// What cannot be done with the directory.
     pub verb: &'static str,
     pub error: Errno,
 }
 
 pub(super) struct Unread {
-    /// Name of an attribute; none if the names cannot be listed.
+    /// Name of the attribute; `None` for the list of names.
     attribute: Option<Vec<u8>>,
     error: Errno,
 }
@@ -48,10 +46,9 @@ impl Unread {
     }
 }
 
-/// Asks the host.
 #[derive(Clone)]
 pub(super) struct Looker {
-    follow: bool,
+    pub follow: bool,
     /// Leaves targets and attributes empty.
     pub stat_only: bool,
     buffer: Vec<u8>,
@@ -60,26 +57,6 @@ pub(super) struct Looker {
 impl Looker {
     pub(super) fn new(follow: bool) -> Self {
         Looker { follow, stat_only: false, buffer: vec![0; XATTR_LEN_MAX] }
-    }
-
-    pub(super) fn list(&mut self, root: &OwnedFd, host: &[u8]) -> Result<Entries, NotListed> {
-        let cannot = |verb| move |error| NotListed { verb, error };
-        let fd = open_dir_below(root, host, self.follow).map_err(cannot("open"))?;
-        let mut names = Vec::new();
-        for entry in Dir::read_from(&fd).map_err(cannot("read"))? {
-            let entry = entry.map_err(cannot("read"))?;
-            let name = entry.file_name();
-            if name != c"." && name != c".." {
-                names.push(name.to_owned());
-            }
-        }
-        names.sort_unstable();
-        let number = fd.as_raw_fd().to_string();
-        let look = |name: CString| {
-            let found = self.look(&fd, &number, &name);
-            (name, found)
-        };
-        Ok(names.into_iter().map(look).collect())
     }
 
     /// Looks up an entry of the directory `fd`, whose number is `number`.
