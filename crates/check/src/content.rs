@@ -11,6 +11,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[non_exhaustive]
 pub struct ContentReport {
     /// Decoded regular files; hard links count once.
     pub files: u64,
@@ -59,7 +60,7 @@ pub fn content(
             2 => place.push_str(" and another name"),
             links => place.push_str(&format!(" and {} other names", links - 1)),
         }
-        found(Finding { severity: Severity::Error, place, fault });
+        found(Finding::new(Severity::Error, place, fault));
     }
     Ok(report)
 }

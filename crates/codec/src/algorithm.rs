@@ -9,6 +9,7 @@ macro_rules! algorithms {
     ($($(#[$doc:meta])* $variant:ident = $name:literal,)*) => {
         /// A compression algorithm together with its framing, as needed to decode it.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        #[non_exhaustive]
         pub enum Algorithm {
             $($(#[$doc])* $variant,)*
         }

@@ -10,6 +10,7 @@ use crate::{Algorithm, Decoder, SettingsError};
 
 /// A codec that users can name, with the properties to choose it by. `none` is not a codec.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct Codec {
     /// The name users type.
     pub name: &'static str,

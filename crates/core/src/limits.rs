@@ -8,6 +8,7 @@ use crate::{Error, Result, Xattrs};
 
 /// Kind of a limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Limit {
     /// Names, each hard link counted.
     Entries,
@@ -32,6 +33,7 @@ pub enum Limit {
 
 /// Name, text and default of a limit.
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub struct LimitRow {
     /// The limit.
     pub limit: Limit,

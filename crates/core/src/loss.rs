@@ -6,9 +6,10 @@ use crate::{ImagePath, NodeId, Tree};
 const MORE_MAX: usize = 20;
 
 /// Attribute that the format cannot represent.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[non_exhaustive]
 pub struct Loss {
     /// The attribute, and its substitute.
     pub what: String,

@@ -41,6 +41,7 @@ pub struct Place<'a> {
 
 /// Kind of place that a path names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum PlaceKind<'a> {
     /// `-`: standard input or output, where there may be one; a file of this name elsewhere.
     Standard,

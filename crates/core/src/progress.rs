@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 /// The current stage of work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Stage {
     /// Scanning names and metadata of the source.
     Scan,

@@ -70,6 +70,7 @@ impl NodeKind {
 
 /// File of any type. Several entries may refer to it (hard links), but never to a directory.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Node {
     /// Type and its details.
     pub kind: NodeKind,
@@ -99,6 +100,7 @@ impl Node {
 
 /// Entry of a directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Entry<'a> {
     /// Valid name.
     pub name: &'a [u8],

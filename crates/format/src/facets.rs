@@ -7,6 +7,7 @@ use std::ops::{ControlFlow, Range};
 
 /// A file of a volume that is itself an image: the disk in a compressed one, a partition of a disk.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct InnerImage {
     /// The file.
     pub id: InodeId,

@@ -4,6 +4,7 @@
 /// The value of a [`Fact`], typed so that JSON keeps numbers as numbers.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize), serde(untagged))]
+#[non_exhaustive]
 pub enum FactValue {
     /// Words.
     Text(String),
@@ -21,6 +22,7 @@ pub enum FactValue {
 
 /// A fact about an image.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Fact {
     /// Stable key in `snake_case`, for scripts.
     pub key: &'static str,
@@ -58,6 +60,7 @@ impl Facts {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[non_exhaustive]
 pub struct SpaceOwner {
     /// Structure or file data that owns it, such as `superblock`, `file data`, `fragments`, `inode
     /// table`, `padding`, `unused`.
@@ -85,6 +88,7 @@ pub enum Severity {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[non_exhaustive]
 pub struct Finding {
     /// `error`, `warning` or `note`.
     #[cfg_attr(feature = "schema", schemars(with = "String"))]
@@ -93,4 +97,11 @@ pub struct Finding {
     pub place: String,
     /// Found and allowed values.
     pub fault: String,
+}
+
+impl Finding {
+    /// Creates a finding.
+    pub fn new(severity: Severity, place: impl Into<String>, fault: impl Into<String>) -> Self {
+        Finding { severity, place: place.into(), fault: fault.into() }
+    }
 }

@@ -58,6 +58,7 @@ pub struct LinuxDriver {
 
 /// Input of an image of a format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Makes {
     /// A tree of files.
     Tree,

@@ -41,6 +41,7 @@ pub fn too_many_given(given: usize, found: usize) -> Error {
 
 /// Kind of partition table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum PartitionTable {
     /// The boot record, and the chains of logical partitions that it leads to.
     Mbr,

@@ -4,6 +4,7 @@ use sha2::{Digest, Sha256, Sha512};
 
 /// The hash function of a hash tree.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum HashAlgorithm {
     /// SHA-256.
     #[default]

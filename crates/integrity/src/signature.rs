@@ -21,6 +21,7 @@ const NO_PASSWORD: &str = "RWQAAEIy";
 const CHECKSUM_LEN: usize = 32;
 
 /// A new pair of keys, each as the text of its file.
+#[non_exhaustive]
 pub struct NewKeys {
     /// The secret key.
     pub secret: String,

@@ -38,6 +38,7 @@ use std::path::Path;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OnConflict {
     /// Refuses to merge, naming these paths. Directories are merged.
+#[non_exhaustive]
     #[default]
     Refuse,
     /// Keeps the entry of the last image. Directories are merged.
@@ -50,6 +51,7 @@ packfs_core::words!(OnConflict: "rule for conflicts", { Refuse: "error", LastWin
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum DataPlace {
     /// The image, as far as files refer to the data.
+#[non_exhaustive]
     #[default]
     Image,
     /// The image, with each input whole at the offset in the device table.
@@ -62,6 +64,7 @@ pub enum DataPlace {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Marks {
     /// Ordinary entries.
+#[non_exhaustive]
     #[default]
     Plain,
     /// Hide entries of earlier images, and are dropped.

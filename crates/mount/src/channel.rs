@@ -4,6 +4,7 @@ use packfs_core::words;
 
 /// Channel for requests of the kernel and their answers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Channel {
     /// io_uring if it is available, otherwise `/dev/fuse`.
     #[default]

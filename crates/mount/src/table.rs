@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 /// Row of the mount table.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Mounted {
     /// Device number of the filesystem, as in `stat`: major and minor.
     pub device: (u32, u32),

@@ -48,7 +48,7 @@ pub fn run(args: &[OsString]) -> Outcome {
     }
     let output = image.map(|image| Output::open(Some(image).filter(|_| !to_stdout))).transpose()?;
     let work = |teller: &Teller| made(&given, source, image, teller);
-    told(Form::Silent, work, |Made { bytes, report }| {
+    told(Form::Silent, work, |Made { bytes, report, .. }| {
         if let Some(output) = output {
             output.write(|out| out.write_all(&bytes).or_io(|| format!("cannot write {image:?}")))?;
         }

@@ -20,6 +20,7 @@ const SKIPPABLE: u32 = 0x184d_2a50;
 
 /// Encoding of EROFS layers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum LayerEncoding {
     /// The image itself, whose digest is that of the layer.
     #[default]

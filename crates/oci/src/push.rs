@@ -42,6 +42,7 @@ pub fn push<P: AsRef<Path>>(images: impl IntoIterator<Item = P>, target: OciPlac
 /// Results of a push or conversion.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[non_exhaustive]
 pub struct OciReport {
     /// Digest of the manifest, or of the index of several images.
     pub digest: String,

@@ -10,6 +10,7 @@ const HEAD_LEN: usize = 264;
 
 /// Class of a file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[non_exhaustive]
 pub enum Class {
     /// Programs, libraries and object files of one machine.
     Code(Machine),
@@ -36,6 +37,7 @@ pub enum Class {
 
 /// Instruction set of a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[non_exhaustive]
 pub enum Machine {
     /// x86 and x86-64.
     X86,

@@ -4,6 +4,7 @@ use packfs_core::{Error, Result};
 
 /// Effort spent on compressing a block.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Effort {
     /// The codec's level.
     #[default]

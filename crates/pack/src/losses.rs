@@ -51,9 +51,11 @@ mod tests {
 
     fn loss(what: &str, count: u64, refused: bool, more: &[&str]) -> Loss {
         let path = |text: &str| ImagePath::parse(text.as_bytes()).unwrap();
-        let more: Vec<ImagePath> = more.iter().map(|text| path(text)).collect();
-        let fatal = !more.is_empty();
-        Loss { what: what.into(), count, example: path("a"), refused, fatal, more }
+        let mut loss = Loss::default();
+        (loss.what, loss.count, loss.example, loss.refused) = (what.into(), count, path("a"), refused);
+        loss.more = more.iter().map(|text| path(text)).collect();
+        loss.fatal = !more.is_empty();
+        loss
     }
 
     fn told(losses: &[Loss], lossy: bool) -> (Vec<String>, Option<String>) {

@@ -9,6 +9,7 @@ use std::time::Duration;
 #[derive(Clone, Debug, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[non_exhaustive]
 pub struct PackReport {
     /// Name of the format.
     pub format: &'static str,
@@ -138,6 +139,7 @@ fn serialize_seconds<S: serde::Serializer>(took: &Duration, serializer: S) -> Re
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[non_exhaustive]
 pub struct WalkReads {
     /// Fragment blocks that Linux decodes in a walk along the tree; a block counts each time.
     #[cfg_attr(feature = "serde", serde(rename = "fragment_decodes"))]

@@ -11,6 +11,7 @@ const FINDINGS_MAX: usize = 1000;
 
 /// Findings of a check, at most 1,000 of them.
 #[derive(Clone, Debug, Default)]
+#[non_exhaustive]
 pub struct Findings {
     /// Findings, in the order found.
     pub findings: Vec<Finding>,
@@ -75,7 +76,7 @@ impl Findings {
 
     /// Adds a finding about the whole image.
     pub(crate) fn note(&mut self, severity: Severity, fault: String) {
-        self.add(Finding { severity, place: "image".into(), fault });
+        self.add(Finding::new(severity, "image", fault));
     }
 
     /// An image so damaged that the check could not go on is a finding like others; everything else
@@ -108,7 +109,8 @@ impl Opened {
         for container in self.containers() {
             let name = container.format().name;
             let structure = container.check(&mut |finding| {
-                found.add(Finding { place: format!("{name}: {}", finding.place), ..finding });
+                let place = format!("{name}: {}", finding.place);
+                found.add(Finding::new(finding.severity, place, finding.fault));
             });
             found.or_finding(structure)?;
         }

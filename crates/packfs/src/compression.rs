@@ -35,6 +35,7 @@ pub struct CodecUse {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[non_exhaustive]
 pub struct Compression {
     /// Names of regular files.
     pub files: u64,

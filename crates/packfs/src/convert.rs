@@ -89,7 +89,8 @@ impl ConvertOci {
                 target.put_named(self.image(image, &target, &mut report, progress)?)?
             }
         };
-        Ok(OciReport { digest: digest.to_string(), ..report })
+        report.digest = digest.to_string();
+        Ok(report)
     }
 
     /// Converts an image of an index, and describes it as that did; `None` for what is no image for

@@ -30,6 +30,7 @@ const COMPRESSION_LEN: usize = 16;
 /// Source of a tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Source {
+#[non_exhaustive]
     /// A directory of this machine.
     Directory(PathBuf),
     /// An archive in a file: tar, cpio, or zip, compressed or not.

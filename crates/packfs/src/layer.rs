@@ -25,6 +25,7 @@ pub(crate) enum Which {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[non_exhaustive]
 pub struct Layer {
     /// Name of the format of the container.
     pub format: &'static str,
@@ -34,6 +35,7 @@ pub struct Layer {
 
 /// A container with several images, of which the caller chose none.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Choice {
     /// Name of the container, as messages have it.
     pub container: String,

@@ -180,6 +180,7 @@ impl Merge {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[non_exhaustive]
 pub struct Merged {
     /// Results of merging.
     #[cfg_attr(feature = "serde", serde(flatten))]

@@ -26,6 +26,7 @@ const ALTERED: [&[u8]; 8] = [b"sqlz", b"zlqs", b"hsqt", b"tqsh", b"qshs", b"shsq
 #[derive(Clone)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[non_exhaustive]
 pub struct Found {
     /// Offset in the file.
     pub offset: u64,

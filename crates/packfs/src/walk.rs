@@ -6,6 +6,7 @@ use packfs_format::{DirEntry, Inode, InodeId, InodeKind, SeenDirs, entry_name, i
 
 /// One name in an image.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Walked {
     /// From the root of the image; the root itself comes first.
     pub path: ImagePath,

@@ -10,6 +10,7 @@ use std::time::Instant;
 /// Work of an engine since its creation. Values only grow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
 pub struct Counters {
     /// Requested blocks found in the cache.
     pub cache_hits: u64,

@@ -19,6 +19,7 @@ pub struct OciOptions {
 
 /// Operating system and architecture that an image is for.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Platform {
     /// Architecture in the words of Go, such as `amd64`.
     #[serde(default)]

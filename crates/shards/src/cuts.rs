@@ -5,6 +5,7 @@ pub(crate) const SHARDS_MAX: usize = 100_000;
 
 /// Number or size of shards.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Shards {
     /// Number of shards, of about equal weight.
     Count(u32),

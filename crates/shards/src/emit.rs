@@ -7,6 +7,7 @@ use std::path::PathBuf;
 
 /// Scheduler that jobs are written for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Engine {
     /// Slurm: an array and a job that depends on it.
     Slurm,

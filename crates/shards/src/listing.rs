@@ -13,6 +13,7 @@ const RECORD_LEN_MAX: u64 = 1 << 20;
 
 /// Records of a list. They end with NULs if one is within the first bytes, else with line ends.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum ListFormat {
     /// Paths, relative to the source or absolute.
     #[default]

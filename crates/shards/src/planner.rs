@@ -18,6 +18,7 @@ use tempfile::TempDir;
 const ENTRIES_BETWEEN_LOOKS: u64 = 4096;
 
 /// Origin of the entries.
+#[non_exhaustive]
 pub enum PlanSource<'a> {
     /// The directory is walked; filters apply.
     Walk,

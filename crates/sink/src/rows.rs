@@ -9,6 +9,7 @@ use std::io::Write;
 
 /// One entry of a listing.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Row {
     /// Path from the root of the image.
     pub path: ImagePath,

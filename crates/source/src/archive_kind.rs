@@ -1,5 +1,6 @@
 /// Kind of an archive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum ArchiveKind {
     /// Any dialect of tar.
     Tar,

@@ -69,6 +69,7 @@ pub struct Loaded {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Notes {
     /// Names excluded by filters; an excluded directory counts once.
+#[non_exhaustive]
     pub left_out: u64,
     /// Error messages of files that were skipped because of [`Shape::keep_going`].
     pub unreadable: Vec<String>,

@@ -28,6 +28,7 @@ pub struct Surveyed {
 
 /// Difference between a list and the directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum ChangeKind {
     /// The entry does not exist.
     Missing,
@@ -56,6 +57,7 @@ impl ChangeKind {
 
 /// Entry that differs from the list.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ListedChange {
     /// Path below the directory.
     pub path: ImagePath,

@@ -10,6 +10,7 @@ use std::collections::HashSet;
 
 /// Format of whiteouts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Whiteouts {
     /// Unchanged: files like others.
     #[default]

@@ -207,6 +207,7 @@ fn word(stage: Stage) -> &'static str {
         Stage::Verify => "checking",
         Stage::Hash => "hashing",
         Stage::Upload => "uploading",
+        _ => stage.name(),
     }
 }
 

@@ -90,6 +90,7 @@ pub enum Change {
 
 /// One difference.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Difference {
     /// Path of the name.
     pub path: ImagePath,

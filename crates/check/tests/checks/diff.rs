@@ -42,7 +42,7 @@ fn differences_with(options: DiffOptions, a: Made, b: Made) -> Vec<(String, Chan
     let (a, b) =
         (Side { tree: &tree_a, contents: &a.contents }, Side { tree: &tree_b, contents: &b.contents });
     let mut found = Vec::new();
-    let report = diff(a, b, options, &Silent, &mut |Difference { path, change }| {
+    let report = diff(a, b, options, &Silent, &mut |Difference { path, change, .. }| {
         found.push((path.to_string(), change));
     });
     assert_eq!(report.unwrap().differences, found.len() as u64);

@@ -77,5 +77,6 @@ pub fn reading(sandbox: Sandbox, source: &Source) -> Sandbox {
             Some(folder) if !folder.as_os_str().is_empty() => sandbox.read(folder),
             _ => sandbox.read("."),
         },
+        _ => sandbox,
     }
 }

@@ -166,7 +166,7 @@ impl PackArgs {
         }
         self.answering.shown(|bars| {
             let output = Output::open(Some(&*self.image).filter(|_| !is_to_stdout))?;
-            let Made { bytes, report } = self.made(bars)?;
+            let Made { bytes, report, .. } = self.made(bars)?;
             output.write(|out| out.write_all(&bytes).or_io(|| format!("cannot write {:?}", self.image)))?;
             bars.finish();
             if self.answering.json {

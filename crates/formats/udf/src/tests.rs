@@ -25,7 +25,7 @@ fn open(bytes: Vec<u8>) -> Result<Box<dyn Volume>> {
 
 fn errors(volume: &dyn Volume) -> Vec<String> {
     let mut errors = Vec::new();
-    let mut found = |Finding { severity, place, fault }: Finding| {
+    let mut found = |Finding { severity, place, fault, .. }: Finding| {
         if severity == Severity::Error {
             errors.push(format!("{place}: {fault}"));
         }

@@ -38,7 +38,7 @@ pub fn fs_verity(input: &[u8]) -> Result<(), Breach> {
 fn hash(algorithm: HashAlgorithm, bytes: &[u8]) -> Vec<u8> {
     match algorithm {
         HashAlgorithm::Sha256 => Sha256::digest(bytes).to_vec(),
-        HashAlgorithm::Sha512 => Sha512::digest(bytes).to_vec(),
+        _ => Sha512::digest(bytes).to_vec(),
     }
 }
 
@@ -46,7 +46,7 @@ fn plainly(data: &[u8], options: &FsVerityOptions) -> Vec<u8> {
     let (algorithm, block_len) = (options.algorithm, options.block_len as usize);
     let (number, input_len, digest_len) = match algorithm {
         HashAlgorithm::Sha256 => (1, 64, 32),
-        HashAlgorithm::Sha512 => (2, 128, 64),
+        _ => (2, 128, 64),
     };
     let mut salt = options.salt.clone();
     salt.resize(salt.len().next_multiple_of(input_len), 0);

@@ -25,6 +25,7 @@ const VERSION: &str = "packfs-tree-1";
 /// Printed as `packfs-tree-1:sha256:` and 64 hexadecimal digits; a selection other than the default
 /// follows the version, as in `packfs-tree-1/mode+links:sha256:...`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub struct TreeDigest {
     /// Attributes covered.
     pub facts: DigestFacts,

@@ -11,6 +11,7 @@ pub(super) type Checksum = [u8; CHECKSUM_LEN];
 
 /// The contents of a recovery file's index.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct RecoveryIndex {
     /// Parameters.
     pub params: RecoveryParams,

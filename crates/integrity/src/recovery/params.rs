@@ -21,6 +21,7 @@ pub(super) const CHECKSUMS_A_PAGE: usize = PAYLOAD_LEN / CHECKSUM_LEN;
 /// Division of an image into blocks, and number of recovery blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
 pub struct RecoveryParams {
     /// Length of the image.
     pub image_len: u64,

@@ -27,6 +27,7 @@ pub(super) const SALT_LEN_MAX: usize = 256;
 
 /// Parameters of a hash tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct VerityParams {
     /// The hash function.
     pub algorithm: HashAlgorithm,

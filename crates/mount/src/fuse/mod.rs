@@ -165,6 +165,7 @@ pub struct FuseMount {
 
 /// Counters of a mount. Values only grow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct FuseCounters {
     /// Requests of the kernel.
     pub requests: u64,

@@ -71,7 +71,7 @@ pub fn compared(
 }
 
 fn finding(path: &ImagePath, fault: String) -> Finding {
-    Finding { severity: Severity::Error, place: format!("{path:?}"), fault }
+    Finding::new(Severity::Error, format!("{path:?}"), fault)
 }
 
 fn verdict(

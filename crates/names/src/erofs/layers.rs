@@ -110,11 +110,10 @@ pub fn merged(
     for (name, value) in options.options.iter().filter(|(name, _)| OF_IMAGES.contains(&name.as_str())) {
         merge = merge.format_option(name, value);
     }
-    let report = merge.run_with(teller)?.report;
-    Ok(PackReport {
-        image_len: report.image_size,
-        nodes: report.nodes,
-        metadata_len: report.metadata_bytes,
-        ..PackReport::default()
-    })
+    let merged = merge.run_with(teller)?.report;
+    let mut report = PackReport::default();
+    report.image_len = merged.image_size;
+    report.nodes = merged.nodes;
+    report.metadata_len = merged.metadata_bytes;
+    Ok(report)
 }

@@ -14,6 +14,7 @@ const CONTENT_LEN_MAX: u64 = 5000;
 
 /// An object, and a file that has its contents.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ObjectUse {
     /// The object.
     pub object: Object,

@@ -50,6 +50,7 @@ impl ComposefsOptions {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[non_exhaustive]
 pub struct ObjectCounts {
     /// Files whose contents are objects; equal ones have one object.
     pub files: u64,
@@ -69,6 +70,7 @@ pub struct ObjectCounts {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[non_exhaustive]
 pub struct ComposefsReport {
     /// Length of the image in bytes.
     pub image_len: u64,
@@ -81,6 +83,7 @@ pub struct ComposefsReport {
 
 /// An image that was made.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Made {
     /// Bytes of the image.
     pub bytes: Vec<u8>,

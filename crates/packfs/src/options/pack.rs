@@ -13,6 +13,7 @@ use std::path::PathBuf;
 /// Time at which an image says that it was made. Never the time of packing unless that is chosen:
 /// the same source gives the same bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum MadeAt {
     /// The time of the newest file in it, after shaping.
     #[default]
@@ -25,6 +26,7 @@ pub enum MadeAt {
 
 /// Proof that a file of the source is one of the base.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum BaseCheck {
     /// Its contents, compared.
     #[default]

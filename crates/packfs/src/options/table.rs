@@ -7,6 +7,7 @@ use std::path::PathBuf;
 
 /// Property of an option that callers act by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Mark {
     /// Short help shows it.
     Common,
@@ -28,6 +29,7 @@ pub enum Mark {
 
 /// Everything about an option but its effect.
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub struct Info {
     /// Name, as typed behind `--`.
     pub name: &'static str,

@@ -71,8 +71,10 @@ pub(crate) fn pack(
         let is_last = index + 1 == rungs.len();
         let options = surveyed(of_rung(job, rung.settings, options), is_last);
         // What is to be said of the tree was said.
-        outcome = attempt(job, rung.packer, &options, !is_last, &WithoutWarnings(progress))
-            .map(|report| PackReport { fitted: Some(what), ..report });
+        outcome = attempt(job, rung.packer, &options, !is_last, &WithoutWarnings(progress));
+        if let Ok(report) = &mut outcome {
+            report.fitted = Some(what);
+        }
     }
     match outcome {
         Err(error) if error.kind() == ErrorKind::TooLarge && fits => {

@@ -28,6 +28,7 @@ pub struct ShardOptions {
 
 /// Shard that a store has.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct PackedShard {
     /// Its name, without an extension.
     pub name: String,

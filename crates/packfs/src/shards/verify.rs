@@ -22,6 +22,7 @@ const LISTED_MIN: usize = 8;
 
 /// State of a shard in a store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum ShardState {
     /// All bytes are those packed, and all data decodes.
     Sound,
@@ -44,6 +45,7 @@ impl ShardState {
 
 /// Result of [`verify_shard`].
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct VerifiedShard {
     /// Number of the shard.
     pub index: usize,
@@ -107,6 +109,7 @@ impl Faults {
 
 /// Result of [`verify_merged`].
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct VerifiedImage {
     /// Entries of the plan that were compared.
     pub entries: u64,

@@ -14,6 +14,7 @@ pub(super) const DECODED_DIGEST: &str = "org.erofs.uncompressed-digest";
 
 /// Media type of EROFS layers that are written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum ErofsMedia {
     /// `application/vnd.erofs.layer.v1`, which containerd 2.1 and newer mount.
     #[default]

@@ -17,6 +17,7 @@ const PAGES_MAX: usize = 1000;
 
 /// Image of a list.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Listed {
     /// Tag, or whole reference where a program wrote one.
     pub name: Option<String>,

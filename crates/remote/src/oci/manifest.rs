@@ -33,6 +33,7 @@ pub(crate) const ROLE: &str = "org.erofs.role";
 /// Reference to a blob.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct Descriptor {
     /// Media type.
     pub media_type: String,

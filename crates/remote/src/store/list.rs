@@ -23,6 +23,7 @@ pub struct Store {
 
 /// Version of an object in the cache.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Stored {
     /// Name of its file.
     pub name: String,
@@ -38,6 +39,7 @@ pub struct Stored {
 
 /// Outcome of the check of a version.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Verified {
     /// The version.
     pub stored: Stored,

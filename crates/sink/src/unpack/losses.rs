@@ -11,6 +11,7 @@ const FAILURES_TOLD: u64 = 16;
 
 /// Kind of a loss.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[non_exhaustive]
 pub enum LossKind {
     /// The owner or group.
     Owner,

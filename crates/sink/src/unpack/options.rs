@@ -2,6 +2,7 @@ use crate::select::Pattern;
 
 /// Treatment of existing files in the target.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Existing {
     /// Refuse a target that exists, unless it is an empty directory.
     #[default]
@@ -19,6 +20,7 @@ pub enum Existing {
 
 /// Owner of unpacked files.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum OwnerPolicy {
     /// The owner in the image if this process is root, otherwise the current user; differences are
     /// counted.

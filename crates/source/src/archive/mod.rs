@@ -26,6 +26,7 @@ use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 
 /// Input of an archive.
+#[non_exhaustive]
 pub enum TarInput {
     /// A file, compressed or not.
     File(PathBuf),

@@ -160,7 +160,7 @@ fn appended_tree(image: &Path, options: &OpenOptions) -> Result<Option<(u64, Fin
             params.hash_len(),
             params.algorithm.name()
         );
-        (at, Finding { severity: Severity::Note, place: format!("{at:#x}"), fault })
+        (at, Finding::new(Severity::Note, format!("{at:#x}"), fault))
     }))
 }
 

@@ -287,5 +287,6 @@ fn value_text(value: &FactValue) -> String {
         FactValue::Flag(flag) => if *flag { "yes" } else { "no" }.into(),
         FactValue::List(words) if words.is_empty() => "none".into(),
         FactValue::List(words) => words.join(", "),
+        _ => format!("{value:?}"),
     }
 }

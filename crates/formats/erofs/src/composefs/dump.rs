@@ -333,6 +333,7 @@ fn write_optional(out: &mut Vec<u8>, text: Option<&[u8]>) {
 
 /// Characters that are escaped in addition to backslashes and unprintable ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Escape {
     /// None, as in listings.
     Nothing,

@@ -85,9 +85,8 @@ impl ComposefsVolume {
                     FileType::Directory if seen.insert(entry.id) => open.push((entry.id, path.join(name))),
                     FileType::File => {
                         if let Err(error) = self.object(entry.id) {
-                            let severity = Severity::Error;
                             let place = format!("{:?}", path.join(name));
-                            found(Finding { severity, place, fault: error.to_string() });
+                            found(Finding::new(Severity::Error, place, error.to_string()));
                         }
                     }
                     _ => {}

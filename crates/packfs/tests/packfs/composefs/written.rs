@@ -66,7 +66,7 @@ fn objects_share_blocks_of_the_source_where_the_filesystem_can() {
     let mount = Mount::writable(&disk, "btrfs").unwrap();
     let (root, dir) = (mount.path().join("root"), mount.path().join("objects"));
     write_tree(&root);
-    let Made { bytes, report } = made(&root, dir.clone(), false).unwrap();
+    let Made { bytes, report, .. } = made(&root, dir.clone(), false).unwrap();
     let counts = report.objects.unwrap();
     assert_eq!((counts.shared, counts.written), (counts.written, objects(&dir).len() as u64));
     assert!(counts.shared > 0);
