@@ -1,6 +1,8 @@
 //! Checks of contents: decoding all data of an image, verifying a new image against its source,
 //! comparing two trees.
 //!
+//! A part of [packfs](https://docs.rs/packfs): only its API is stable.
+//!
 //! The structures of an image are checked by its format ([`packfs_format::Check::check`]); this
 //! crate contains the checks that need no format: reading everything, and comparing.
 #![forbid(unsafe_code)]

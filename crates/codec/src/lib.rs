@@ -1,10 +1,24 @@
 //! Block compression: [`Encoder`] and [`Decoder`] for every codec, [`FitEncoder`] for those that
 //! can fill an output of fixed length, and one table of the codecs that users can name.
 //!
+//! A part of [packfs](https://docs.rs/packfs): only its API is stable.
+//!
 //! This crate owns all compressors, their C libraries, and their unsafe code. One call codes one
 //! block: no codec keeps state between blocks, so the same block with the same settings yields the
 //! same bytes from any encoder on any thread. Formats, files, threads, and the limits of image
 //! headers are the concern of other crates.
+//!
+//! ```
+//! use packfs_codec::{Algorithm, CodecSpec, DictLens, decoder, encoder};
+//!
+//! let spec: CodecSpec = "zstd:19".parse()?;
+//! let settings = spec.resolve(&[Algorithm::Zstd], DictLens::of_block(4096))?.ok_or("no codec")?;
+//! let (block, mut out, mut back) = ([b'x'; 4096], [0; 4096], [0; 4096]);
+//! let len = encoder(&settings)?.compress(&block, &mut out)?.ok_or("incompressible")?;
+//! assert_eq!(decoder(Algorithm::Zstd).decompress(&out[..len], &mut back)?, back.len());
+//! assert_eq!(back, block);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 //!
 //! # A new codec
 //!

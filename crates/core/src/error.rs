@@ -65,7 +65,7 @@ struct Inner {
     message: String,
     hints: Vec<String>,
     source: Option<Arc<io::Error>>,
-    errno: Option<Errno>,
+    errno: Option<i32>,
 }
 
 impl Error {
@@ -146,8 +146,8 @@ impl Error {
 
     /// Sets the error number, if it is more specific than the kind.
     #[must_use]
-    pub fn with_errno(mut self, errno: Errno) -> Self {
-        self.0.errno = Some(errno);
+    pub fn with_errno(mut self, errno: impl Into<io::Error>) -> Self {
+        self.0.errno = errno.into().raw_os_error();
         self
     }
 
@@ -155,7 +155,7 @@ impl Error {
     /// `EUCLEAN` for damaged images, `EOPNOTSUPP` for unsupported ones, `EDQUOT` for limits.
     pub fn errno(&self) -> i32 {
         let of_system = self.io_source().and_then(io::Error::raw_os_error);
-        let errno = self.0.errno.unwrap_or(match self.kind() {
+        let of_kind = match self.kind() {
             ErrorKind::Io => Errno::IO,
             ErrorKind::NotFound => Errno::NOENT,
             ErrorKind::AlreadyExists => Errno::EXIST,
@@ -165,8 +165,8 @@ impl Error {
             ErrorKind::Limit => Errno::DQUOT,
             ErrorKind::TooLarge => Errno::FBIG,
             ErrorKind::Cancelled => Errno::CANCELED,
-        });
-        of_system.unwrap_or(errno.raw_os_error())
+        };
+        of_system.or(self.0.errno).unwrap_or(of_kind.raw_os_error())
     }
 
     /// Returns the kind of failure.

@@ -1,8 +1,22 @@
 //! Basic types of packfs, and bytes at an offset.
 //!
+//! A part of [packfs](https://docs.rs/packfs): only its API is stable.
+//!
 //! [`Tree`] (a whole file hierarchy in memory) and its metadata, [`ImagePath`], [`Error`],
 //! [`Limits`], [`Progress`], and [`Image`] with its implementations. No format, no codec, no
 //! thread, no unsafe code.
+//!
+//! ```
+//! use packfs_core::{Held, ImagePath, Meta, NodeKind, TreeBuilder, Xattrs};
+//!
+//! let (mut contents, mut tree) = (Held::default(), TreeBuilder::new(Meta::default()));
+//! let path = ImagePath::parse(b"etc/hostname")?;
+//! let kind = NodeKind::File { len: 8, content: contents.push(*b"example\n") };
+//! tree.add(&path, kind, Meta { mode: 0o644, ..Meta::default() }, Xattrs::new())?;
+//! let tree = tree.finish()?;
+//! assert_eq!(tree.find(&path).map(|file| tree.node(file).meta.mode), Some(0o644));
+//! # Ok::<(), packfs_core::Error>(())
+//! ```
 #![forbid(unsafe_code)]
 
 mod civil;
@@ -52,7 +66,7 @@ pub use image::{
     BeginningImage, Fetched, FileImage, Image, ImageReader, JoinedImage, MemoryImage, OverlayImage,
     ReaderImage, SliceImage,
 };
-pub use limits::{LIMITS, Limit, LimitRow, Limits, Meter, RATIO_FLOOR};
+pub use limits::{LIMITS, Limit, LimitRow, Limits, Meter};
 pub use loss::{Loss, Losses};
 pub use meta::{DeviceNumber, FileType, Implied, Meta, Owner, Timestamp, Xattrs};
 pub use order::Order;
@@ -61,7 +75,6 @@ pub use place::{Place, PlaceKind, is_reference, schemes, shown_place, url_scheme
 pub use processors::{processor_count, thread_count};
 pub use progress::{Progress, Silent, Stage, WithoutWarnings};
 pub use range::{blocks_of, len_of, parts_of, range_at, round_down, u32_of, usize_of};
-pub use rustix::io::Errno;
 pub use similar::MostSimilar;
 pub use size::parse_size;
 pub use store::{Copied, Store};
@@ -69,3 +82,7 @@ pub use tree::{Entry, Node, NodeId, NodeKind, Tree, Walk, XattrsId};
 pub use tree_builder::{BuildId, TreeBuilder};
 pub use tree_edit::{Edited, TreeEdit};
 pub use words::{Words, value_of};
+
+// For the crates of packfs: no signature that users see has it.
+#[doc(hidden)]
+pub use rustix::io::Errno;

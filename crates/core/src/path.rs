@@ -131,11 +131,17 @@ impl Borrow<[u8]> for ImagePath {
 
 /// Conversion to a path within an image: from an [`ImagePath`], or from text, bytes and paths of
 /// this machine that [`ImagePath::parse`] accepts.
-pub trait IntoImagePath {
+pub trait IntoImagePath: sealed::Sealed {
     /// Converts to a path.
     ///
     /// Errors: as [`ImagePath::parse`].
     fn into_image_path(self) -> Result<ImagePath>;
+}
+
+mod sealed {
+    pub trait Sealed {}
+    impl Sealed for super::ImagePath {}
+    impl Sealed for &super::ImagePath {}
 }
 
 impl IntoImagePath for ImagePath {
@@ -159,6 +165,8 @@ macro_rules! from_bytes {
                 ImagePath::parse($bytes)
             }
         }
+
+        impl<$($generics)*> sealed::Sealed for $type {}
 
         impl<$($generics)*> IntoImagePath for $type {
             fn into_image_path(self) -> Result<ImagePath> {

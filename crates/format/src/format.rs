@@ -5,6 +5,7 @@ use packfs_core::{Error, Image, Result};
 use std::sync::Arc;
 
 /// An on-disk format. Formats are listed in one table, `packfs-formats`; no other code names them.
+/// Only crates of packfs implement it: any version may add methods.
 pub trait Format: Send + Sync {
     /// Returns its identity.
     fn info(&self) -> &'static FormatInfo;

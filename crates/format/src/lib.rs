@@ -1,5 +1,7 @@
 //! The frame that every format is built in.
 //!
+//! A part of [packfs](https://docs.rs/packfs): only its API is stable.
+//!
 //! Traits: [`Format`] (finds and opens images), [`Volume`] (an opened image), [`PackFormat`] (makes
 //! one), [`Container`] (an image that holds other images). Between a format and the pack engine:
 //! [`Plan`] and [`Placed`]. Parts that formats share: [`check`], [`Extents`], [`space_owners`],

@@ -9,7 +9,7 @@ use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
 
 /// An opened image of any format. Every method may be called from any thread; every figure returned
-/// has been checked.
+/// has been checked. Only crates of packfs implement it: any version may add methods.
 ///
 /// Errors of all methods: `Corrupt` if the image violates the rules of its format, `Io` if it
 /// cannot be read.

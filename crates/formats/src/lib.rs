@@ -1,5 +1,7 @@
 //! The one table of all formats: no other code names them.
 //!
+//! A part of [packfs](https://docs.rs/packfs): only its API is stable.
+//!
 //! Owns finding a format: by the name users type, by a file name's extension, by what an image
 //! starts with. A new format is one more row here.
 #![forbid(unsafe_code)]

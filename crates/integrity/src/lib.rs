@@ -1,5 +1,7 @@
 //! Integrity of trees and images: digests, hash trees, signatures, recovery data.
 //!
+//! A part of [packfs](https://docs.rs/packfs): only its API is stable.
+//!
 //! Works on trees with their contents and on the bytes of files; no format is known here.
 //! Everything is read once, hashed on all CPUs, and held in bounded memory; results do not depend
 //! on the number of threads.

@@ -1,6 +1,8 @@
 //! Merges separately packed images: data is moved without being decoded, and the format writes new
 //! metadata.
 //!
+//! A part of [packfs](https://docs.rs/packfs): only its API is stable.
+//!
 //! `scan` merges the trees of the images directory by directory. `blocks` and `clusters` collect
 //! the blocks of each file from its image's metadata, and assign new offsets. The format lays out
 //! inodes, directories, and tables as for any packed tree, before any data is moved, so that its
@@ -36,9 +38,9 @@ use std::path::Path;
 
 /// Treatment of paths that several images contain.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum OnConflict {
     /// Refuses to merge, naming these paths. Directories are merged.
-#[non_exhaustive]
     #[default]
     Refuse,
     /// Keeps the entry of the last image. Directories are merged.
@@ -49,9 +51,9 @@ packfs_core::words!(OnConflict: "rule for conflicts", { Refuse: "error", LastWin
 
 /// Location of the data of a merged image.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum DataPlace {
     /// The image, as far as files refer to the data.
-#[non_exhaustive]
     #[default]
     Image,
     /// The image, with each input whole at the offset in the device table.
@@ -62,9 +64,9 @@ pub enum DataPlace {
 
 /// Treatment of whiteouts and opaque directories of overlayfs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Marks {
     /// Ordinary entries.
-#[non_exhaustive]
     #[default]
     Plain,
     /// Hide entries of earlier images, and are dropped.

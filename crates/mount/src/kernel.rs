@@ -1,4 +1,6 @@
 //! Mounts by the kernel's driver: from a file if the driver supports that, else from a loop device.
+//!
+//! [`LinuxDriver`] is that of a format ([`packfs_format::FormatInfo::driver`]).
 
 use crate::loop_device::{LoopDevice, LoopOptions};
 use crate::{MountFlags, record};
@@ -10,8 +12,6 @@ use rustix::mount::{
     FsMountFlags, FsOpenFlags, MoveMountFlags, OpenTreeFlags, UnmountFlags, fsconfig_create,
     fsconfig_set_flag, fsconfig_set_string, fsmount, fsopen, move_mount, open_tree, unmount,
 };
-use std::ffi::OsStr;
-use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
@@ -33,14 +33,19 @@ pub struct KernelMount {
 }
 
 impl KernelMount {
+    /// Returns the parameters for a whole file or device, without restrictions.
+    pub fn new(driver: LinuxDriver, image: impl Into<PathBuf>) -> Self {
+        let (image, subdir, flags) = (image.into(), ImagePath::root(), MountFlags::default());
+        KernelMount { driver, image, offset: 0, devices: Vec::new(), subdir, flags }
+    }
+
     /// Mounts the image on a directory. Requires root.
     ///
     /// Errors: `Io`, with the kernel's message if there is one.
     pub fn mount(&self, at: &Path) -> Result<()> {
         let (mount, _loop_device) = self.detached()?;
         if self.subdir.is_root() {
-            let nothing = OsStr::new("");
-            return move_mount(&mount, nothing, CWD, at, MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH)
+            return move_mount(&mount, "", CWD, at, MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH)
                 .or_io(|| format!("cannot mount on {at:?}"));
         }
         self.mount_subdir(&mount, at)
@@ -92,11 +97,10 @@ impl KernelMount {
         let temporary = TemporaryMount::new(mount)?;
         let root = rustix::fs::open(&temporary.path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())
             .or_io(|| format!("cannot open {:?}", temporary.path))?;
-        let subdir = OsStr::from_bytes(self.subdir.as_bytes());
         // A link in the image must not lead outside.
         let found = rustix::fs::openat2(
             &root,
-            subdir,
+            self.subdir.as_bytes(),
             OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC,
             Mode::empty(),
             ResolveFlags::IN_ROOT | ResolveFlags::NO_XDEV,
@@ -105,8 +109,8 @@ impl KernelMount {
         let flags =
             OpenTreeFlags::OPEN_TREE_CLONE | OpenTreeFlags::OPEN_TREE_CLOEXEC | OpenTreeFlags::AT_EMPTY_PATH;
         let cannot = || format!("cannot mount on {at:?}");
-        let part = open_tree(&found, OsStr::new(""), flags).or_io(cannot)?;
-        move_mount(&part, OsStr::new(""), CWD, at, MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH).or_io(cannot)
+        let part = open_tree(&found, "", flags).or_io(cannot)?;
+        move_mount(&part, "", CWD, at, MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH).or_io(cannot)
     }
 }
 
@@ -122,7 +126,7 @@ impl TemporaryMount {
         std::fs::create_dir(&path).or_io(|| format!("cannot create {path:?}"))?;
         let mut temporary = TemporaryMount { path, is_mounted: false };
         let flags = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH;
-        move_mount(mount, OsStr::new(""), CWD, &temporary.path, flags)
+        move_mount(mount, "", CWD, &temporary.path, flags)
             .or_io(|| format!("cannot mount on {:?}", temporary.path))?;
         temporary.is_mounted = true;
         Ok(temporary)

@@ -1,5 +1,7 @@
 //! Mounts of images, by the kernel's driver or served through FUSE.
 //!
+//! A part of [packfs](https://docs.rs/packfs): only its API is stable.
+//!
 //! Contains all operations on the operating system for it: [`kernel`] mounts and loop devices, the
 //! FUSE protocol ([`FuseMount`]), unmounting ([`Unmounter`], [`unmount()`]), the mount table, and
 //! the records of packfs's mounts ([`record`]). Contents come from a [`packfs_read::ReadEngine`],

@@ -1,5 +1,7 @@
 //! OCI images as sources and targets: layers as trees, EROFS layers with chunk indexes, images that
 //! are pushed and pulled. References, registries, and layouts are in `packfs_remote::oci`.
+//!
+//! A part of [packfs](https://docs.rs/packfs): only its API is stable.
 #![forbid(unsafe_code)]
 
 #[macro_use(setters)]

@@ -1,6 +1,8 @@
 //! The pack engine: orders files, reads and deduplicates their data, compresses on all cores, and
 //! writes in one fixed order.
 //!
+//! A part of [packfs](https://docs.rs/packfs): only its API is stable.
+//!
 //! Handles everything between a format's [`packfs_format::Plan`] and its metadata. Invariant: the
 //! image depends on the tree, the plan and the contents, never on the number of threads or the
 //! order in which they finish. No format is known here: everything around the data comes from

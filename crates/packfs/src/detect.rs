@@ -1,9 +1,10 @@
 //! Kinds of sources, detected by content and never by name.
 
+use crate::OpenOptions;
 use crate::behind::Behind;
 use crate::compressed;
+use crate::foreign::Foreign;
 use crate::layer::Which;
-use crate::{Foreign, OpenOptions};
 use packfs_core::FileImage;
 use packfs_core::{
     Contents, Error, ErrorKind, Image, Limits, Place, PlaceKind, Progress, Result, ResultExt, Silent,
@@ -29,8 +30,8 @@ const COMPRESSION_LEN: usize = 16;
 
 /// Source of a tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Source {
 #[non_exhaustive]
+pub enum Source {
     /// A directory of this machine.
     Directory(PathBuf),
     /// An archive in a file: tar, cpio, or zip, compressed or not.
@@ -244,8 +245,7 @@ impl OpenOptions {
         matches!(self.which, Which::Chosen(_))
     }
 
-    /// True if anything is said that makes sense for images alone.
-    pub fn is_about_an_image(&self) -> bool {
+    pub(crate) fn is_about_an_image(&self) -> bool {
         self.means_an_image() || self.chooses_part() || !self.with.is_default()
     }
 

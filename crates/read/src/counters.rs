@@ -186,8 +186,8 @@ impl CountedImage {
         Arc::new(CountedImage { image, counts: Arc::clone(&self.counts) })
     }
 
-    /// Returns the total length of this image and all added ones, in bytes.
-    pub fn all_len(&self) -> u64 {
+    // With the added images.
+    pub(crate) fn all_len(&self) -> u64 {
         self.counts.len.get()
     }
 

@@ -1,5 +1,7 @@
 //! The read engine: turns the extents that a volume maps into bytes, on all cores.
 //!
+//! A part of [packfs](https://docs.rs/packfs): only its API is stable.
+//!
 //! One engine serves every format, because formats only map bytes of files to blocks of the image.
 //! It offers three ways to read, each of which decodes a block as seldom as possible: random access
 //! ([`ReadEngine::open_file`], through a cache), files in a given order

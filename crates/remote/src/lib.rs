@@ -1,5 +1,7 @@
 //! Images read where they are: by HTTP, from S3, and from OCI registries ([`oci`]).
 //!
+//! A part of [packfs](https://docs.rs/packfs): only its API is stable.
+//!
 //! [`RemoteImage`] is an [`packfs_core::Image`] over ranges of an object on a server. Its first two
 //! requests, sent together, bring the head and the tail of the object; later ones bring blocks of
 //! 64 KiB that are read, announced by [`packfs_core::Image::will_read`], or next in a sequence.

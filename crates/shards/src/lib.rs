@@ -1,6 +1,8 @@
 //! Shards of a directory that is too large for one process: a plan cuts it into lists of entries,
 //! workers anywhere pack a list each, and a merge takes what a store has of all.
 //!
+//! A part of [packfs](https://docs.rs/packfs): only its API is stable.
+//!
 //! `listing` reads lists that users made, `sort` brings entries into the order of a tree, `cut`
 //! writes a list for each shard, and `plan` describes them. `store` holds packed shards, and
 //! `sidecar` the proof that one is complete. Packing and merging are the caller's: no format is

@@ -1,4 +1,6 @@
 //! Outputs of an opened image: a directory, a tar archive, a listing.
+//!
+//! A part of [packfs](https://docs.rs/packfs): only its API is stable.
 #![forbid(unsafe_code)]
 
 mod list;

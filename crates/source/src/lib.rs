@@ -1,8 +1,10 @@
 //! Sources of a tree to pack (a directory, a tar archive, a manifest, another tree), and their
 //! shaping.
 //!
-//! Every source feeds one [`Shaper`], so filters, prefixes, owners, modes and times work the same
-//! for all. A source provides names and metadata first, and contents on request.
+//! A part of [packfs](https://docs.rs/packfs): only its API is stable.
+//!
+//! Filters, prefixes, owners, modes and times ([`Shape`]) work the same for all sources. A source
+//! provides names and metadata first, and contents on request.
 #![forbid(unsafe_code)]
 
 mod any_archive;
@@ -46,7 +48,7 @@ pub use mode::ModeChange;
 pub use order::OrderFile;
 pub use selection::Selection;
 pub use shape::{IdMap, Shape, TarReading};
-pub use shaper::{Shaper, shape_tree};
+pub use shaper::shape_tree;
 pub use stack::{LowerDirs, OF_LOWER_LAYER, has_links_below, stack, with_linked_files};
 pub use tar::{holds_container_image, is_empty_tar, load_tar, load_tar_within, looks_like_tar};
 pub use trace::Trace;
@@ -67,9 +69,9 @@ pub struct Loaded {
 
 /// Findings of a scan.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Notes {
     /// Names excluded by filters; an excluded directory counts once.
-#[non_exhaustive]
     pub left_out: u64,
     /// Error messages of files that were skipped because of [`Shape::keep_going`].
     pub unreadable: Vec<String>,

@@ -69,8 +69,8 @@ impl TreeBuilder {
         &self.nodes[id.index()]
     }
 
-    /// Returns the number of a set of extended attributes; equal sets share a number.
-    pub fn intern_xattrs(&mut self, xattrs: Xattrs) -> XattrsId {
+    // Equal sets share a number.
+    fn intern_xattrs(&mut self, xattrs: Xattrs) -> XattrsId {
         if xattrs.is_empty() {
             return XattrsId::NONE;
         }

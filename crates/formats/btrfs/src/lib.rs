@@ -1,5 +1,7 @@
 //! btrfs: opened, walked and checked, on one device or several, with all profiles.
 //!
+//! A part of [packfs](https://docs.rs/packfs): only its API is stable.
+//!
 //! Extents carry logical addresses; [`packfs_format::Volume::data_image`] maps them to devices,
 //! verifies the checksum of each sector that is read, and takes another copy of a damaged one.
 //! Source: `include/uapi/linux/btrfs_tree.h` and `fs/btrfs/` of Linux.

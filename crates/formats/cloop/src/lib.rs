@@ -1,6 +1,8 @@
 //! cloop, the compressed loopback device of Knoppix and related distributions: one disk, split into
 //! separately compressed blocks.
 //!
+//! A part of [packfs](https://docs.rs/packfs): only its API is stable.
+//!
 //! Owns everything that is specific to cloop files, of every version from 0.68 to 4.0. It is a
 //! container: its one file is the disk, which is another image. Decodes no block; starts no thread
 //! and opens no host file.

@@ -1,6 +1,8 @@
 //! cramfs, versions 1 and 2, of either byte order: raw structures on disk, and their conversion to
 //! the types of packfs.
 //!
+//! A part of [packfs](https://docs.rs/packfs): only its API is stable.
+//!
 //! Owns everything that is specific to cramfs images. The read side opens, walks, and checks an
 //! image; the pack side plans an image and lays out everything except the data. Decodes and encodes
 //! targets of symbolic links, never file data; starts no thread and opens no host file.

@@ -1,6 +1,8 @@
 //! Virtual disks: Android sparse images, VHD, VHDX, VMDK, and VDI. Each is a file with a map of one
 //! disk, whose blocks are uncompressed, compressed, or not stored.
 //!
+//! A part of [packfs](https://docs.rs/packfs): only its API is stable.
+//!
 //! A folder for each format contains everything specific to it; `volume` is common to all: a
 //! container whose one file is the disk. Read only.
 #![forbid(unsafe_code)]

@@ -1,5 +1,7 @@
 //! EROFS: raw structures on disk, and their conversion to the types of packfs.
 //!
+//! A part of [packfs](https://docs.rs/packfs): only its API is stable.
+//!
 //! Owns everything that is specific to EROFS images. Decodes and encodes metadata, never file data;
 //! starts no thread and opens no host file.
 #![forbid(unsafe_code)]

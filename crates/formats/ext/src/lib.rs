@@ -1,5 +1,7 @@
 //! ext2, ext3 and ext4: opened, walked and checked; their journals are replayed in memory.
 //!
+//! A part of [packfs](https://docs.rs/packfs): only its API is stable.
+//!
 //! The three are one format: features of the superblock distinguish them. Structures are verified
 //! as they are read, if the filesystem has checksums. Source: `fs/ext4/` and `fs/jbd2/` of Linux,
 //! `Documentation/filesystems/ext4/`.

@@ -1,6 +1,8 @@
 //! ISO 9660: raw structures on disk, and their conversion to the types of packfs; with Rock Ridge,
 //! Joliet, El Torito, zisofs, and the extended attributes of AAIP.
 //!
+//! A part of [packfs](https://docs.rs/packfs): only its API is stable.
+//!
 //! Owns everything that is specific to ISO 9660 images. The read side opens, walks, and checks an
 //! image; the pack side plans an image and lays out everything except the data. Decodes metadata,
 //! never file data; starts no thread and opens no host file.

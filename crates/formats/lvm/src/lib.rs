@@ -1,5 +1,7 @@
 //! LVM2: a container whose files are the logical volumes of a group.
 //!
+//! A part of [packfs](https://docs.rs/packfs): only its API is stable.
+//!
 //! Owns labels and headers of physical volumes, and the text that describes a group. Linear volumes
 //! are read; the others are listed and refused one by one. Read only.
 #![forbid(unsafe_code)]

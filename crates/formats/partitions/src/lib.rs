@@ -1,6 +1,8 @@
 //! Partition tables: MBR with logical partitions, and GPT. A container whose files are the
 //! partitions of a disk.
 //!
+//! A part of [packfs](https://docs.rs/packfs): only its API is stable.
+//!
 //! Owns everything that is specific to such tables. Read only; independent of the contents of
 //! partitions, except for boot sectors of file systems, which must not be detected as tables.
 #![forbid(unsafe_code)]

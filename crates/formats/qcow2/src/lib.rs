@@ -1,6 +1,8 @@
 //! qcow2, the disk images of QEMU: a disk split into clusters, of which only those with contents
 //! are stored, uncompressed or compressed.
 //!
+//! A part of [packfs](https://docs.rs/packfs): only its API is stable.
+//!
 //! Owns everything that is specific to such images, of versions 2 and 3. It is a container: its one
 //! file is the disk, in its current state or in that of an internal snapshot. Read only. Backing
 //! files are read if the caller gives them; no path of an image is opened.

@@ -1,5 +1,7 @@
 //! romfs, the read-only file system of small kernels and boot disks: opened, walked and checked.
 //!
+//! A part of [packfs](https://docs.rs/packfs): only its API is stable.
+//!
 //! An image is a superblock and file headers of 16 bytes and a name, each before its data.
 //! Nothing is compressed, and nothing has an owner or a time. Source:
 //! `Documentation/filesystems/romfs.rst` and `fs/romfs/` of Linux.

@@ -1,5 +1,7 @@
 //! Squashfs of all versions: raw structures on disk, and their conversion to the types of packfs.
 //!
+//! A part of [packfs](https://docs.rs/packfs): only its API is stable.
+//!
 //! Owns everything that is specific to Squashfs images. `v4` is SquashFS 4.0, `legacy` is 1.0 to
 //! 3.1: each opens, checks, and lays out images of its versions. The other modules are common to
 //! all: metadata blocks and cursors across them, lookup tables, inodes, listings, size words,

@@ -1,6 +1,8 @@
 //! UDF, the filesystem of DVDs, Blu-ray discs and installation media, revisions 1.02 to 2.60:
 //! opened, walked and checked.
 //!
+//! A part of [packfs](https://docs.rs/packfs): only its API is stable.
+//!
 //! Structures have checksums, which are verified as they are read. Sources: ECMA-167 (3rd edition),
 //! OSTA UDF 2.60, and `fs/udf/` of Linux for what it shows of an image.
 #![forbid(unsafe_code)]

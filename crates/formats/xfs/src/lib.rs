@@ -1,5 +1,7 @@
 //! XFS, versions 4 and 5: opened, walked, and checked.
 //!
+//! A part of [packfs](https://docs.rs/packfs): only its API is stable.
+//!
 //! A filesystem is a row of allocation groups. Every number of a block or an inode contains the
 //! number of its group, so no tree is needed to find an inode. All figures are big-endian, only
 //! checksums are little-endian. Source: `fs/xfs/libxfs/xfs_format.h`, `xfs_da_format.h`, and

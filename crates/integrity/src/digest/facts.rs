@@ -89,9 +89,8 @@ impl DigestFacts {
         if names.is_empty() { "none".into() } else { names.join("+") }
     }
 
-    /// Parses the result of [`DigestFacts::spelled`]; accepts only this order, so that the text is
-    /// unique.
-    pub fn from_spelled(text: &str) -> Option<Self> {
+    // Only the order of `spelled` is accepted, so that the text is unique.
+    pub(crate) fn from_spelled(text: &str) -> Option<Self> {
         let mut facts = DigestFacts::NONE;
         if text != "none" {
             for name in text.split('+') {

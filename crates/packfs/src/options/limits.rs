@@ -44,6 +44,8 @@ static INFOS: [Info; 1 + LIMITS.len()] = {
     infos
 };
 
+impl super::table::Sealed for Limits {}
+
 impl Options for Limits {
     fn infos() -> Vec<&'static Info> {
         INFOS.iter().collect()

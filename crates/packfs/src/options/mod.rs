@@ -1,5 +1,17 @@
 //! Options as texts. Each is a row: a name, the values it takes, its group, and its help. The
 //! command line, plans, mounts, Python, C, and the guide are made of the rows.
+//!
+//! ```
+//! use packfs::PackOptions;
+//! use packfs::options::Options;
+//!
+//! let options = PackOptions::of_texts([("codec", "zstd:19"), ("block-size", "256K")])?;
+//! assert_eq!(options.block_size, Some(256 << 10));
+//! for info in PackOptions::infos() {
+//!     println!("--{} {}: {}", info.name, info.value, info.line());
+//! }
+//! # Ok::<(), packfs::Error>(())
+//! ```
 
 #[macro_use]
 mod table;
@@ -17,7 +29,8 @@ mod values;
 pub use pack::{BaseCheck, MadeAt, PackOptions};
 #[cfg(feature = "pack")]
 pub use shape::shape_of_texts;
-pub use table::{Info, Mark, Options, Row};
+pub(crate) use table::Row;
+pub use table::{Info, Mark, Options};
 #[cfg(feature = "shards")]
 pub(crate) use time::clamp;
 #[cfg(feature = "pack")]

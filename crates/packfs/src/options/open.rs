@@ -186,6 +186,7 @@ impl OpenOptions {
     }
 
     /// Returns the files and directories that are read beside an image.
+    #[doc(hidden)]
     pub fn files_beside(&self, image: &Path) -> Vec<PathBuf> {
         let with = &self.with;
         let files = [&with.devices, &with.backing, &with.objects].into_iter().flatten().cloned();
@@ -206,6 +207,7 @@ impl OpenOptions {
     }
 
     /// Returns true if every block is checked against a root hash while it is read.
+    #[doc(hidden)]
     pub fn is_checked(&self) -> bool {
         #[cfg(feature = "integrity")]
         let is_checked = self.trust.is_given();
@@ -216,6 +218,7 @@ impl OpenOptions {
 
     /// Returns true if the image is read as something else than it is in its file, or in spite of
     /// what it is, which no kernel can do.
+    #[doc(hidden)]
     pub fn is_altered(&self) -> bool {
         let layers = OpenOption::ALL.into_iter().filter(|option| *option != OpenOption::Devices);
         self.magic.is_some() || self.read.ignore_checksum || layers.into_iter().any(|it| self.with.gives(it))

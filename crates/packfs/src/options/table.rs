@@ -129,7 +129,7 @@ pub struct Row<T> {
 }
 
 /// Options that can be set by texts.
-pub trait Options: Clone + Default + 'static {
+pub trait Options: Sealed + Clone + Default + 'static {
     /// Returns what there is to set.
     fn infos() -> Vec<&'static Info>;
 
@@ -168,6 +168,8 @@ pub trait Options: Clone + Default + 'static {
         Ok(self)
     }
 }
+
+pub trait Sealed {}
 
 fn check_conflicts(given: &[&Info]) -> Result<()> {
     for info in given {
@@ -242,6 +244,8 @@ macro_rules! rows {
                 },
             },
         )+];
+
+        impl $crate::options::table::Sealed for $type {}
 
         impl $crate::options::Options for $type {
             fn infos() -> Vec<&'static $crate::options::Info> {

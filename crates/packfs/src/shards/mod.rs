@@ -1,4 +1,31 @@
 //! Shards of a directory: plans, packing of single shards, and the way to a merged image.
+//!
+//! A plan is a folder that machines share. Each packs shards into a store, in any order; one merges
+//! what the store has.
+//!
+//! ```
+//! # let dir = tempfile::tempdir()?;
+//! # let [source, output] = ["source", "plan"].map(|name| dir.path().join(name));
+//! # let image = dir.path().join("all.sqfs");
+//! # std::fs::create_dir(&source)?;
+//! # std::fs::write(source.join("a"), "example\n")?;
+//! # std::fs::write(source.join("b"), "other\n")?;
+//! use packfs::Silent;
+//! use packfs::shards::*;
+//!
+//! let recipe = recipe([("format", "squashfs".as_ref()), ("codec", "zstd".as_ref())])?;
+//! let (input, shards) = (PlanSource::Walk, Shards::Count(2));
+//! let planning =
+//!     Planning { source: &source, input, shards, recipe, memory: 64 << 20, output: &output };
+//! let plan = plan(planning, &Silent)?;
+//! let store = open_store(&dir.path().join("store"), true)?;
+//! for index in 0..plan.shards.len() {
+//!     pack_shard(&plan, index, &*store, &ShardOptions::default(), &Silent)?;
+//! }
+//! packfs::merge(shard_images(&plan, &*store, &Silent)?, &image).run()?;
+//! assert_eq!(packfs::open(&image)?.read("b")?, b"other\n");
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 mod merge;
 mod pack;
@@ -10,7 +37,7 @@ pub use merge::shard_images;
 pub use pack::{PackedShard, ShardOptions, ShardOutcome, pack_shard};
 pub use packfs_core::Store;
 pub use packfs_shards::{
-    DirStore, Engine, ListFormat, Plan, PlanSource, PlannedShard, Planning, Recipe, Shards, Sidecar,
+    Cut, DirStore, Engine, ListFormat, Plan, PlanSource, PlannedShard, Planning, Recipe, Shards, Sidecar,
     TOOL_VERSION, Totals,
 };
 pub use packfs_source::{ChangeKind, ListedChange};

@@ -31,15 +31,15 @@ impl Digest {
         format!("blobs/{algorithm}/{hex}")
     }
 
-    /// Returns the digest of bytes by the algorithm of this one.
-    pub fn found_in(&self, bytes: &[u8]) -> Self {
+    // By the algorithm of this one.
+    pub(crate) fn found_in(&self, bytes: &[u8]) -> Self {
         let mut hashing = self.hashing();
         hashing.update(bytes);
         hashing.finish()
     }
 
-    /// Starts hashing with the algorithm of this digest.
-    pub fn hashing(&self) -> Hashing {
+    // By the algorithm of this digest.
+    pub(crate) fn hashing(&self) -> Hashing {
         match self.parts().0 {
             "sha512" => Hashing::Sha512(Box::default()),
             _ => Hashing::sha256(),

@@ -1,6 +1,5 @@
 //! An image mounted by the kernel for as long as it is measured.
 
-use packfs::mount::MountFlags;
 use packfs::mount::kernel::KernelMount;
 use packfs::{Error, ImagePath, Progress, Result, ResultExt};
 use std::ffi::OsStr;
@@ -26,15 +25,7 @@ impl Mounted {
         std::fs::create_dir_all(&at).or_io(|| format!("cannot make {at:?}"))?;
         let driver = packfs::formats::by_name(format).and_then(|format| format.info().driver);
         let driver = driver.ok_or_else(|| Error::failed(format!("Linux has no driver for {format}")))?;
-        let mount = KernelMount {
-            driver,
-            image: image.into(),
-            offset: 0,
-            devices: Vec::new(),
-            subdir: ImagePath::root(),
-            flags: MountFlags::default(),
-        };
-        mount.mount(&at)?;
+        KernelMount::new(driver, image).mount(&at)?;
         Ok(Mounted(scratch::Mounted::new(&at, None, Vec::new())))
     }
 

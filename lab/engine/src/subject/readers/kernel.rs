@@ -4,9 +4,9 @@ use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 use std::sync::LazyLock;
 
+use packfs::mount::is_root;
 use packfs::mount::kernel::KernelMount;
-use packfs::mount::{MountFlags, is_root};
-use packfs::{Error, ImagePath, LinuxDriver, Result, ResultExt};
+use packfs::{Error, LinuxDriver, Result, ResultExt};
 
 use super::{Mounts, Reader};
 use crate::results::{Missing, Program};
@@ -46,14 +46,6 @@ pub(in crate::subject) fn mount(format: &str, image: &Path, at: &Path) -> Result
         let (device, undo) = loop_device_of(image)?;
         (device, vec![undo])
     };
-    let mount = KernelMount {
-        driver: LinuxDriver { name: driver, mounts_files: false },
-        image: device,
-        offset: 0,
-        devices: vec![],
-        subdir: ImagePath::root(),
-        flags: MountFlags::default(),
-    };
-    mount.mount(&at)?;
+    KernelMount::new(LinuxDriver { name: driver, mounts_files: false }, device).mount(&at)?;
     Ok(Mounted::new(&at, None, below))
 }
