@@ -9,6 +9,7 @@ use crate::dir_contents::open_dir_below;
 use rustix::fd::{AsRawFd, OwnedFd};
 use rustix::fs::Dir;
 use rustix::io::Errno;
+use rustix::process::{Resource, getrlimit};
 use std::ffi::CString;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -22,6 +23,8 @@ const DIRS_MAX: usize = 64;
 const ENTRIES_MAX: usize = 1 << 16;
 /// Directories that are read however many entries wait.
 const NEXT: usize = 2;
+/// Limit of files, below which the scan keeps them to itself.
+const FILES_MIN: u64 = 128;
 /// Entries that a thread looks up before it shows them.
 const BATCH: usize = 16;
 
@@ -51,7 +54,6 @@ enum Slot {
 }
 
 struct Listing {
-    fd: OwnedFd,
     number: String,
     names: Vec<CString>,
     /// Index of the first entry that is not yet looked up.
@@ -60,6 +62,8 @@ struct Listing {
 }
 
 struct Lookups {
+    /// Until all entries are looked up, so that few directories are open at a time.
+    fd: Option<Arc<OwnedFd>>,
     left: usize,
     found: Vec<Option<Result<Found, Errno>>>,
 }
@@ -81,9 +85,10 @@ impl Listing {
             }
         }
         names.sort_unstable();
-        let lookups = Lookups { left: names.len(), found: names.iter().map(|_| None).collect() };
         let number = fd.as_raw_fd().to_string();
-        Ok(Listing { fd, number, names, next: AtomicUsize::new(0), found: Mutex::new(lookups) })
+        let (left, found) = (names.len(), names.iter().map(|_| None).collect());
+        let lookups = Lookups { fd: (left > 0).then(|| Arc::new(fd)), left, found };
+        Ok(Listing { number, names, next: AtomicUsize::new(0), found: Mutex::new(lookups) })
     }
 
     fn has_work(&self) -> bool {
@@ -92,15 +97,19 @@ impl Listing {
 
     /// Looks up the entries that no other thread does.
     fn look(&self, looker: &mut Looker) {
+        let Some(fd) = lock(&self.found).fd.clone() else { return };
         loop {
             let start = self.next.fetch_add(BATCH, Ordering::Relaxed).min(self.names.len());
             let names = &self.names[start..self.names.len().min(start + BATCH)];
             if names.is_empty() {
                 return;
             }
-            let batch: Vec<_> = names.iter().map(|name| looker.look(&self.fd, &self.number, name)).collect();
+            let batch: Vec<_> = names.iter().map(|name| looker.look(&fd, &self.number, name)).collect();
             let mut lookups = lock(&self.found);
             lookups.left -= batch.len();
+            if lookups.left == 0 {
+                lookups.fd = None;
+            }
             for (slot, found) in lookups.found[start..].iter_mut().zip(batch) {
                 *slot = Some(found);
             }
@@ -133,7 +142,8 @@ impl Ahead {
         root: &'scope OwnedFd,
         looker: &'scope Looker,
     ) {
-        if self.depth() < 2 || self.is_started.swap(true, Ordering::Relaxed) {
+        let has_files = || getrlimit(Resource::Nofile).current.is_none_or(|limit| limit >= FILES_MIN);
+        if self.depth() < 2 || self.is_started.swap(true, Ordering::Relaxed) || !has_files() {
             return;
         }
         for _ in 0..THREADS {
