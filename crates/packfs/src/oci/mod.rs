@@ -1,6 +1,6 @@
 //! OCI images: read, as sources, and pushed.
 //!
-//! A place is a registry, a folder with an image layout, or an archive. [`crate::open`] opens
+//! A place is a registry, a folder with an image layout, or an archive. [`crate::open()`] opens
 //! images of EROFS layers, [`crate::pack()`] packs any.
 //!
 //! ```
