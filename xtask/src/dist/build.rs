@@ -44,11 +44,6 @@ impl Builder {
             // Stable compilers build their own library only if they are told to act like nightly.
             cargo.args(["-Z", "build-std=std,panic_unwind"]).env("RUSTC_BOOTSTRAP", "1");
         }
-        if !target.contains("64") {
-            // Times after 2038: the crate libc uses calls with 32 bits unless it is told that musl
-            // is of this version.
-            cargo.env("RUST_LIBC_UNSTABLE_MUSL_V1_2_3", "1");
-        }
         if let Some(path) = zig_path.filter(|_| zig) {
             cargo.env("PATH", path);
         }
