@@ -52,10 +52,10 @@ pub(crate) struct Times {
 
 impl Times {
     pub(crate) fn of(stat: &Stat) -> Self {
-        let nanos = |seconds: i64, nanos: i64| seconds.wrapping_mul(1_000_000_000).wrapping_add(nanos);
+        let nanos = |seconds: i64, nanos: u32| seconds.wrapping_mul(1_000_000_000).wrapping_add(nanos.into());
         Times {
-            mtime: nanos(stat.st_mtime, stat.st_mtime_nsec),
-            ctime: nanos(stat.st_ctime, stat.st_ctime_nsec),
+            mtime: nanos(stat.st_mtime, stat.st_mtime_nsec as u32),
+            ctime: nanos(stat.st_ctime, stat.st_ctime_nsec as u32),
         }
     }
 }

@@ -130,6 +130,18 @@ fn too_little_memory_is_never_taken_for_success() {
     }
 }
 
+/// Directories are read ahead, but not when few files may be open.
+#[test]
+fn few_open_files_are_enough_for_many_directories() {
+    let fixture = Fixture::with_tree();
+    (0..200).for_each(|dir| fixture.write(&format!("rootfs/many/{dir}/file"), "text"));
+    for limit in [24, 128, 1024] {
+        let run = limited(&fixture, &format!("ulimit -n {limit}"), &packing("squashfs"));
+        assert_eq!(run.code, Some(0), "{limit}: {}", run.stderr);
+        std::fs::remove_file(fixture.path("image")).unwrap();
+    }
+}
+
 /// Kills the program at some time of its run; then there is no image, or a whole one.
 #[test]
 fn whenever_it_is_killed_there_is_no_half_image() {
