@@ -146,7 +146,7 @@ impl<'a> Members<'a> {
             b'5' | b'D' => NodeKind::Directory,
             b'6' => NodeKind::Fifo,
             b'S' => self.old_sparse(&member, input)?,
-            0 | b'0' if is_dir_by_name => NodeKind::Directory,
+            0 | b'0' if is_dir_by_name && !has_data(member.size, input)? => NodeKind::Directory,
             0 | b'0' | b'7' => self.file(&member, input)?,
             other => {
                 self.tell_unknown(other, &path, start, input);
@@ -309,13 +309,13 @@ impl Member<'_> {
 
 /// Some archives give a member of a type without data a size but no data; others have data, which
 /// GNU tar skips and libarchive does not. A block that looks like a header is one.
+fn has_data(size: u64, input: &mut Input<'_>) -> Result<bool> {
+    let is_header = |block: [u8; BLOCK_LEN]| block == [0; BLOCK_LEN] || Header::new(&block).is_some();
+    Ok(size > 0 && !input.peek_block()?.is_none_or(is_header))
+}
+
 fn pass_size_without_data(size: u64, input: &mut Input<'_>) -> Result<()> {
-    if size == 0 {
-        return Ok(());
-    }
-    let next_is_header =
-        input.peek_block()?.is_none_or(|block| block == [0; BLOCK_LEN] || Header::new(&block).is_some());
-    if !next_is_header {
+    if has_data(size, input)? {
         input.data(size)?;
     }
     Ok(())

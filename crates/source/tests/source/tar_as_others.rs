@@ -110,6 +110,9 @@ fn types_without_data_may_have_a_size_with_or_without_data() {
             assert!(warnings.is_empty(), "{warnings:?}");
         }
     }
+    // A name with a slash is that of a directory, unless data follow.
+    let (loaded, _) = load(&archive(&[member("f/", b'0', b"data"), member("d/", b'0', b"")])).unwrap();
+    assert_eq!((content(&loaded, "f"), &node(&loaded, "d").kind), (b"data".to_vec(), &NodeKind::Directory));
     // A directory's list is always data, even if it looks like a header.
     let dump = [header("d/", b'D', 512, ""), header("hidden", b'0', 0, "")].concat();
     let (loaded, _) = load(&archive(&[dump, member("later", b'0', b"2")])).unwrap();
