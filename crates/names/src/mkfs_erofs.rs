@@ -489,6 +489,7 @@ impl Job {
             archives: Some(ArchiveKind::Tar),
             tar: TarReading {
                 headers_only: given.last("--tar").is_some_and(|mode| mode == "headerball"),
+                implied_inherit: true,
                 ..TarReading::default()
             },
             // Owners are set after those of --fs-config-file.

@@ -88,6 +88,9 @@ pub struct TarReading {
     /// Set to continue after blocks of zeros with the next valid header, as in concatenated
     /// archives.
     pub ignore_zeros: bool,
+    /// Set to give directories that the archive does not describe owner, time, and write
+    /// permissions of the directory above, if that comes before.
+    pub implied_inherit: bool,
     /// Set for a list of headers without file data, which reads as zeros.
     pub headers_only: bool,
     /// Set to skip members of unknown types, which are regular files otherwise.

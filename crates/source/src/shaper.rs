@@ -302,6 +302,9 @@ impl<'a> Shaper<'a> {
     }
 
     fn add_pending_parents(&mut self, place: &ImagePath) -> Result<()> {
+        if self.shape.tar.implied_inherit {
+            self.add_inheriting_parents(place);
+        }
         if self.pending.is_empty() {
             return Ok(());
         }
@@ -312,6 +315,22 @@ impl<'a> Shaper<'a> {
             }
         }
         Ok(())
+    }
+
+    fn add_inheriting_parents(&mut self, place: &ImagePath) {
+        let (mut at, depth) = (BuildId::ROOT, place.names().count());
+        for name in place.names().take(depth.saturating_sub(1)) {
+            at = match self.builder.child(at, name.as_bytes()) {
+                Some(found) if matches!(self.builder.kind(found), NodeKind::Directory) => found,
+                // The builder refuses entries below a file or a hard link.
+                _ if self.builder.has_child(at, name.as_bytes()) => return,
+                _ => {
+                    let above = self.builder.description(at).0;
+                    let meta = Meta { mode: 0o755 | above.mode & 0o022, ..above };
+                    self.builder.add_child(at, name, NodeKind::Directory, meta, Xattrs::new())
+                }
+            };
+        }
     }
 
     /// Counts directories that the source does not describe, for a notice, except for those of the

@@ -60,11 +60,30 @@ fn directories_that_an_archive_lacks_are_those_of_the_tool() {
     let Some(peer) = peer("mkfs.erofs") else { return };
     let names = Names::new();
     archive(&names, "a.tar", &["-C", "rootfs", "etc/os-release"]);
-    for line in
-        ["--tar=f -T5 OUT a.tar", "--tar=f -T5 --all-root OUT a.tar", "--tar=f -T5 --force-uid=9 OUT a.tar"]
-    {
+    // The root and a directory are described, directories below them are not.
+    let made = "mkdir -p deep/a/b/c deep/d/e && echo x >deep/a/b/c/f && echo x >deep/d/e/f && \
+        chmod 755 deep deep/d && chmod 2775 deep/a && touch -d @7 deep deep/a";
+    assert!(Command::new("sh").args(["-c", made]).current_dir(names.path("")).status().unwrap().success());
+    archive(&names, "b.tar", &["-C", "deep", "--no-recursion", ".", "a", "a/b/c/f", "d/e/f", "d"]);
+    for line in [
+        "--tar=f -T5 OUT a.tar",
+        "--tar=f -T5 --all-root OUT a.tar",
+        "--tar=f -T5 --force-uid=9 OUT a.tar",
+        "--tar=f -T5 --mkfs-time OUT b.tar",
+        "--tar=f -T5 --mkfs-time --uid-offset=7 OUT b.tar",
+    ] {
         names.same_image(&peer, "mkfs.erofs", line, None);
     }
+    assert_eq!(names.ours("mkfs.erofs", "--tar=f -T5 b.img b.tar").code, Some(0));
+    let list = names.fixture.run(["ls", "-lR", "b.img"]);
+    let modes: Vec<&str> = list.text().lines().filter_map(|line| line.split(' ').next()).collect();
+    let [dir, file] = ["drwxr-xr-x", "-rw-r--r--"];
+    assert_eq!(
+        modes,
+        [dir, "drwxrwsr-x", "drwxrwxr-x", "drwxrwxr-x", file, dir, dir, file],
+        "{}",
+        list.text()
+    );
 }
 
 #[test]
