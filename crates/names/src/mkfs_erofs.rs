@@ -10,7 +10,7 @@ use crate::common::{android, block_list, trees, usage};
 use crate::erofs::layers::{self, Archive};
 use crate::erofs::{digests, hints};
 use packfs::source::{
-    ArchiveKind, Loaded, Selection, Shape, TarReading, decoded_file, overlay, with_origins,
+    ArchiveKind, Loaded, Selection, Shape, TarReading, Whiteouts, decoded_file, overlay, with_origins,
 };
 use packfs::source_date_epoch;
 use packfs::{
@@ -34,7 +34,7 @@ const REMOTE: &str = "fetch the layer, and pack it with --tar=f";
 const BASE: &str = "packfs pack --base OLD SOURCE NEW copies what is unchanged";
 
 const ROWS: &[Row] = &[
-    sets_as("-z", "codec", |_, text| codec(text)),
+    sets_as("-z", "codec", |_, text| Ok(codecs(text)?.into_iter().next().unwrap_or("none".to_owned()))),
     acts("-b", Takes::One),
     acts("-C", Takes::One),
     acts("-d", Takes::One),
@@ -49,7 +49,7 @@ const ROWS: &[Row] = &[
     acts("--all-time", Takes::Nothing),
     acts("--mkfs-time", Takes::Nothing),
     switches("--all-root", "root-owned"),
-    switches("--aufs", "whiteouts=overlayfs"),
+    acts("--aufs", Takes::Nothing),
     sets_as("--chunksize", "-O chunks", |name, text| Ok(number(name, text)?.to_string())),
     sets("--blobdev", "-O device"),
     acts("--compress-hints", Takes::One),
@@ -79,7 +79,7 @@ const ROWS: &[Row] = &[
         Takes::Number,
     ),
     ignored("--product-out --sort", Takes::One),
-    acts("--ungzip --unxz", Takes::Attached),
+    acts("--ungzip --gzip --unxz", Takes::Attached),
     acts("--clean", Takes::Attached),
     ignored("--zD --MZ", Takes::Attached),
     acts("--block-list-file", Takes::One),
@@ -90,7 +90,7 @@ const ROWS: &[Row] = &[
     refused("--vmdk-desc", Takes::One, "layers are merged by packfs pack --merge"),
 ];
 
-const DEFAULTS: &[&str] = &["format=erofs", "codec=none", "lossy", "whiteouts=keep"];
+const DEFAULTS: &[&str] = &["format=erofs", "codec=none", "lossy"];
 
 const HELP: &str = "\
   -b# sets the block size, 512 to 4096 bytes; -C# the length of clusters
@@ -161,11 +161,14 @@ const COMPRESSORS: [Compressor; 6] = [
     Compressor("zstd", "zstd", 3, Some(22), Some(1 << 20)),
 ];
 
+// Codecs after the first are for hints.
+fn codecs(text: &str) -> Result<Vec<String>> {
+    text.split(':').filter(|text| !text.is_empty()).map(codec).collect()
+}
+
 /// Translates a codec of `-z`: `lz4hc,12`, `zstd,level=3,dictsize=65536`.
 fn codec(text: &str) -> Result<String> {
-    // Further codecs are for hints.
-    let first = text.split(':').next().unwrap_or_default();
-    let mut words = first.split(',');
+    let mut words = text.split(',').filter(|word| !word.is_empty());
     let typed = words.next().unwrap_or_default();
     let found = COMPRESSORS.iter().find(|row| row.0 == typed);
     let &Compressor(_, name, default, level_max, dict_max) = found.ok_or_else(|| {
@@ -198,7 +201,7 @@ fn codec(text: &str) -> Result<String> {
     if is_extreme {
         spec += ",extreme";
     }
-    if let Some(dict) = dict.filter(|_| name == "lzma") {
+    if let Some(dict) = dict.filter(|dict| name == "lzma" && *dict > 0) {
         spec += &format!(",dict={dict}");
     }
     Ok(spec)
@@ -208,7 +211,8 @@ fn extended(given: &Given, options: &mut Vec<(String, String)>) -> Result<()> {
     let mut set = |name: &str, value: &str| options.push((name.to_owned(), value.to_owned()));
     let words: Vec<String> = given
         .all("-E")
-        .flat_map(|list| list.to_string_lossy().split(',').map(str::to_owned).collect::<Vec<_>>())
+        .map(|list| list.to_string_lossy().trim_end_matches(',').to_owned())
+        .flat_map(|list| list.split(',').map(str::to_owned).collect::<Vec<_>>())
         .collect();
     let (mut fragments, mut inline) = ("off", false);
     for word in &words {
@@ -343,13 +347,17 @@ impl Job {
         if let Some(chunk) = chunk.filter(|chunk| *chunk < block) {
             return Err(Error::usage(format!("chunksize {chunk} must be larger than block size")));
         }
+        if let (Times::Kept, Some(at)) = (self.times, self.made_at) {
+            // A later one would replace the time of the image.
+            set("epoch", at.to_string());
+        }
         if let Some(blocks) = given_number(given, "--fsalignblks")? {
             set("align", (u64::try_from(blocks).unwrap_or(0).saturating_mul(block)).to_string());
         }
         if let Some(metabox) = given.text("-m")? {
             let (size, algorithm) = metabox.split_once(':').unwrap_or((metabox, "0"));
             let first = given.text("-z")?.unwrap_or_default().split([':', ',']).next().unwrap_or_default();
-            if !matches!(algorithm, "0" | "0x0") && algorithm != first {
+            if !matches!(algorithm, "" | "0" | "0x0") && algorithm != first {
                 return Err(Error::usage(format!("-m{metabox}: metadata have the first compressor of -z"))
                     .hint("name the compressor of metadata first, and others by --compress-hints"));
             }
@@ -364,11 +372,22 @@ impl Job {
         }
         extended(given, &mut options.options)?;
         let cluster = self.cluster(block)?;
+        // Before Linux 6.18, prefixes would be in the packed inode.
+        let is_packed = |(name, value): &(String, String)| name == "fragments" && value != "off";
+        let has_prefixes = !given.has("-z") || !options.options.iter().any(is_packed);
+        options.options.retain(|(name, _)| has_prefixes || name != "prefixes");
         if !given.has("-z") {
-            let is_kept = |name: &str| !matches!(name, "inline-tails" | "packed-cluster" | "index");
-            options.options.retain(|(name, _)| is_kept(name));
-        } else if !given.has("--chunksize") {
+            let of_codecs = ["fragments", "index", "inline-tails", "packed-cluster"];
+            options.options.retain(|(name, _)| !of_codecs.contains(&&name[..]));
+        } else {
+            // The tool makes chunks of what does not compress.
+            options.options.retain(|(name, _)| name != "chunks");
             options.block_size = Some(cluster);
+        }
+        // Linux 5.4 mounts images without holes, of LZ4 or no codec.
+        let is_old = given.text("-z")?.is_none_or(|codec| codec.starts_with("lz4"));
+        if is_old && !options.options.contains(&("dedupe".to_owned(), "ranges".to_owned())) {
+            options.options.push(("holes".to_owned(), "off".to_owned()));
         }
         Ok(options)
     }
@@ -395,8 +414,7 @@ impl Job {
         }
         let loaded = self.loaded(self.source(teller)?, &options.shape, teller)?;
         if let Some(file) = self.given.last("--compress-hints").filter(|_| self.given.has("-z")) {
-            let codecs = self.given.text("-z")?.unwrap_or_default();
-            let codecs: Vec<String> = codecs.split(':').map(codec).collect::<Result<_>>()?;
+            let codecs = codecs(self.given.text("-z")?.unwrap_or_default())?;
             let hints = hints::read(Path::new(file), self.block()?, &codecs)?;
             options.options.extend(hints::rules(&hints, &loaded.tree)?);
         }
@@ -415,7 +433,7 @@ impl Job {
             Some(_) if self.sources.len() > 1 => {
                 Err(Error::usage(format!("unexpected argument: {:?}", self.sources[1])))
             }
-            Some("f" | "full" | "headerball") => Ok(Mode::Archive),
+            Some("" | "f" | "full" | "headerball") => Ok(Mode::Archive),
             Some("0" | "i" | "index") => Ok(Mode::Index),
             Some(other) => {
                 Err(Error::usage(format!("--tar={other} is not supported; f, i, and headerball are")))
@@ -482,11 +500,12 @@ impl Job {
 
     fn loaded(&self, source: Source, wanted: &Shape, teller: &Teller) -> Result<Loaded> {
         let given = &self.given;
+        let has_marks = given.has("--aufs") && self.mode()? != Mode::Image;
         let mut shape = Shape {
-            file_contexts: android::file_contexts(given, "--file-contexts", "--mount-point")?,
             mtime_max: self.latest().map(Timestamp::from_seconds),
             implied: if self.mode()? == Mode::Image { Implied::default() } else { self.implied()? },
             archives: Some(ArchiveKind::Tar),
+            whiteouts: Some(if has_marks { Whiteouts::Overlayfs } else { Whiteouts::Keep }),
             tar: TarReading {
                 headers_only: given.last("--tar").is_some_and(|mode| mode == "headerball"),
                 implied_inherit: true,
@@ -539,22 +558,25 @@ impl Job {
         let given = &self.given;
         let (more_uid, more_gid) = (self.offset("--uid-offset")?, self.offset("--gid-offset")?);
         let config = android::FsConfig::of(given, "--fs-config-file", "--mount-point")?;
-        let has_labels = given.has("--file-contexts");
+        let has_none = given_number(given, "-x")?.is_some_and(|tolerance| tolerance < 0);
+        let contexts =
+            android::file_contexts(given, "--file-contexts", "--mount-point")?.filter(|_| !has_none);
         let strips = given.last("--ovlfs-strip").is_some_and(|value| value.is_empty() || value == "1");
-        let loaded = Loaded { tree: with_origins(loaded.tree)?, ..loaded };
+        let loaded = if strips { loaded } else { Loaded { tree: with_origins(loaded.tree)?, ..loaded } };
         // Links of archives are kept.
-        let has_links = !given.has("--hard-dereference") || self.mode()? != Mode::Image;
+        let is_archive = self.mode()? != Mode::Image;
+        let has_links = !given.has("--hard-dereference") || is_archive;
         let loaded = trees::edited(loaded, has_links, |path, node, edit| {
             config.apply(path, edit);
             let owner = &mut edit.meta.owner;
             owner.uid = uid.unwrap_or(owner.uid).wrapping_add(more_uid);
             owner.gid = gid.unwrap_or(owner.gid).wrapping_add(more_gid);
-            // The tool stores labels without a final NUL.
-            if has_labels && let Some(label) = edit.xattrs.get_mut(&b"security.selinux"[..]) {
-                label.pop_if(|last| *last == 0);
+            if let Some(contexts) = &contexts {
+                // The tool labels no archives.
+                android::label(contexts, path, is_archive, edit);
             }
             if strips {
-                edit.xattrs.retain(|name, _| !name.starts_with(overlay::TRUSTED));
+                edit.xattrs.remove(overlay::OPAQUE[0]);
             }
             Ok(!strips || node.kind != NodeKind::CharDevice(overlay::WHITEOUT_DEVICE))
         })?;
@@ -638,8 +660,10 @@ mod tests {
         assert_eq!(of("lzma,109"), "lzma:9,extreme");
         assert_eq!(of("lzma,level=6,dictsize=65536"), "lzma:6,dict=65536");
         assert_eq!(of("zstd,level=22"), "zstd:22");
-        assert_eq!(of("libdeflate,12:lz4"), "deflate:12");
-        assert!(codec("gzip").is_err());
+        assert_eq!((of("libdeflate,12,"), of("lzma,dictsize=0")), ("deflate:12".into(), "lzma:6".into()));
+        assert_eq!(codecs(":lz4::zstd,1").unwrap(), ["lz4", "zstd:1"]);
+        assert!(codecs("").unwrap().is_empty());
+        assert!(["gzip", "lz4:gzip", "lz4:lz4hc,13"].iter().all(|text| codecs(text).is_err()));
     }
 
     #[test]

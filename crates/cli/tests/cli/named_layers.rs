@@ -87,6 +87,32 @@ fn directories_that_an_archive_lacks_are_those_of_the_tool() {
 }
 
 #[test]
+fn marks_of_aufs_in_a_directory_are_files_as_in_the_tool() {
+    let Some(peer) = peer("mkfs.erofs") else { return };
+    let names = Names::new();
+    names.write("rootfs/.wh.gone", "");
+    names.same_image(&peer, "mkfs.erofs", "--aufs -T5 OUT rootfs", None);
+    let list = names.fixture.run(["ls", "ours.img"]);
+    assert!(list.text().contains(".wh.gone"), "{}", list.text());
+}
+
+#[test]
+fn stripping_leaves_out_whiteouts_and_opaque_marks_as_in_the_tool() {
+    let Some(peer) = peer("mkfs.erofs") else { return };
+    if !is_root() {
+        skip("whiteouts are devices, which need root");
+        return;
+    }
+    let names = Names::new();
+    let made = "mkdir -p up/d up/moved && mknod up/d/x c 0 0 && echo 1 >up/d/y && \
+        setfattr -n trusted.overlay.opaque -v y up/d && setfattr -n trusted.overlay.redirect -v /z up/moved";
+    assert!(Command::new("sh").args(["-c", made]).current_dir(names.path("")).status().unwrap().success());
+    for line in ["--ovlfs-strip -T5 OUT up", "--ovlfs-strip=0 -T5 OUT up"] {
+        names.same_image(&peer, "mkfs.erofs", line, None);
+    }
+}
+
+#[test]
 fn layers_hide_what_lies_below_as_in_the_tool() {
     let Some(peer) = peer("mkfs.erofs") else { return };
     if !is_root() {

@@ -22,6 +22,40 @@ fn listed(names: &Names, image: &str) -> String {
 }
 
 #[test]
+fn a_codec_counts_with_chunks_too() {
+    let names = Names::new();
+    names.ours("mkfs.erofs", "-zlz4 --chunksize=65536 --quiet a.img rootfs").ended(0);
+    let info = names.fixture.run(["info", "a.img"]);
+    assert!(info.text().lines().any(|line| line.starts_with("Codecs") && line.contains("lz4")));
+}
+
+#[test]
+fn an_image_may_be_older_than_its_files() {
+    let names = Names::new();
+    archive(&names, "a.tar", &["-C", "rootfs", "."]);
+    for line in ["-T1 --mkfs-time --quiet a.img rootfs", "-T1 --mkfs-time --quiet --tar=i a.img a.tar"] {
+        names.ours("mkfs.erofs", line).ended(0);
+        let info = names.ours("dump.erofs", "-s a.img");
+        assert!(info.text().contains("Thu Jan  1 00:00:01 1970"), "{line}: {}", info.text());
+    }
+}
+
+#[test]
+fn images_of_files_with_holes_are_for_the_kernels_of_the_tool() {
+    let Some(peer) = peer("mkfs.erofs") else { return };
+    let names = Names::new();
+    std::fs::File::create(names.path("rootfs/hole")).unwrap().set_len(1 << 20).unwrap();
+    for line in ["-T5 OUT rootfs", "-T5 -zlz4 OUT rootfs"] {
+        names.same_image(&peer, "mkfs.erofs", line, None);
+        let [ours, theirs] = ["ours.img", "theirs.img"].map(|image| {
+            // Incompatible features, all of Linux 5.4.
+            std::fs::read(names.path(image)).unwrap()[1024 + 80..][..4].to_vec()
+        });
+        assert_eq!(ours, theirs, "{line}");
+    }
+}
+
+#[test]
 fn owners_of_an_archive_are_those_of_their_names_and_joined_archives_are_read_on() {
     let Some(star) = peer_since("sqfstar", "4.7") else { return };
     let names = Names::new();

@@ -15,6 +15,16 @@ pub fn file_contexts(given: &Given, file: &str, at: &str) -> Result<Option<Arc<F
     Ok(Some(Arc::new(FileContexts::read(Path::new(path))?.mounted_at(at))))
 }
 
+/// Without `keeps`, entries that no expression matches lose their label. The tools store none with
+/// a final NUL.
+pub fn label(contexts: &FileContexts, path: &ImagePath, keeps: bool, edit: &mut Edited) {
+    let name = b"security.selinux";
+    edit.xattrs.retain(|own, _| keeps || own != name);
+    if let Some(label) = contexts.label(path, edit.kind.file_type()) {
+        edit.xattrs.insert(name.to_vec(), label.strip_suffix(b"\0").unwrap_or(label).to_vec());
+    }
+}
+
 /// Android's canned `fs_config`: owners, permissions and capabilities.
 #[derive(Debug, Default)]
 pub struct FsConfig {

@@ -9,7 +9,7 @@ pub fn as_text<'a>(name: &str, value: &'a OsStr) -> Result<&'a str> {
     value.to_str().ok_or_else(|| Error::usage(format!("{name}: {value:?} is not UTF-8")))
 }
 
-/// Decimal, octal or hexadecimal, as strtol.
+/// Decimal, octal or hexadecimal, with blanks before it, as strtol.
 pub fn number(name: &str, text: &str) -> Result<i64> {
     wide(text).and_then(|value| value.try_into().ok()).ok_or_else(|| not_a_number(name, text))
 }
@@ -26,6 +26,7 @@ fn not_a_number(name: &str, text: &str) -> Error {
 }
 
 fn wide(text: &str) -> Option<i128> {
+    let text = text.trim_ascii_start();
     let (sign, digits) = match text.strip_prefix('-') {
         Some(digits) => (-1, digits),
         None => (1, text),
@@ -87,7 +88,8 @@ mod tests {
             ["10", "010", "0x10", "-1", "64k", "0x1K", "1G"].map(of).map(Option::unwrap),
             [10, 8, 16, -1, 65536, 1024, 1 << 30]
         );
-        assert_eq!(["", "k", "08", "1x", "9999999999999G"].map(of), [None; 5]);
+        assert_eq!([" 5", "+5"].map(of), [Some(5); 2]);
+        assert_eq!(["", "k", "08", "1x", "5 ", "9999999999999G"].map(of), [None; 6]);
         assert_eq!(number("-C", "-9223372036854775808").ok(), Some(i64::MIN));
         assert_eq!(number("-C", "9223372036854775808").ok(), None);
         let time = |text| seconds("-T", text).ok();

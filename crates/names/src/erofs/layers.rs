@@ -20,7 +20,7 @@ const TAR_BLOCK: &str = "512";
 /// Options that do not concern data.
 const OF_IMAGES: [&str; 4] = ["uuid", "label", "checksum", "xattr-filter"];
 /// Indexes have packed metadata.
-const OF_INDEXES: [&str; 5] = ["48bit", "digest-xattr", "dot-omitted", "times", "prefixes"];
+const OF_INDEXES: [&str; 6] = ["48bit", "digest-xattr", "dot-omitted", "epoch", "times", "prefixes"];
 
 pub enum Archive {
     File(PathBuf),
