@@ -3,7 +3,7 @@
 use crate::common::numbers::{bytes, number, size};
 use crate::common::parse::{Given, Row, Style, Takes, acts, ignored, parse, sets, sets_as, switches};
 use crate::common::teller::{Form, Teller, told};
-use crate::common::{globs, trees, usage};
+use crate::common::{android, globs, trees, usage};
 use crate::ng::{list, sort};
 use crate::squash::options::xattr;
 use packfs::source::{ArchiveKind, Loaded, Selection, Shape, TarReading};
@@ -76,15 +76,21 @@ fn id(name: &str, text: &str) -> Result<String> {
     Ok((number(name, text)? as u32).to_string())
 }
 
+// The last one may have a comma after it.
+fn words(text: &str) -> impl Iterator<Item = &str> {
+    text.strip_suffix(',').unwrap_or(text).split(',').filter(|_| !text.is_empty())
+}
+
 pub fn answered(name: &str, given: &Given, rows: &[&[Row]]) -> Result<bool> {
+    let is_help = given.has("--help") || given.last("--comp-extra").is_some_and(|text| text == "help");
     if given.has("--version") {
         let version = env!("CARGO_PKG_VERSION");
         report::line(format_args!("{name} (squashfs-tools-ng) {NG} (packfs {version})"))?;
-    } else if given.has("--help") {
+    } else if is_help {
         let options = usage::table(rows);
         report::print(format_args!("Usage: {name} [OPTIONS...] <squashfs-file>\n\n{options}"))?;
     }
-    Ok(given.has("--version") || given.has("--help"))
+    Ok(given.has("--version") || is_help)
 }
 
 pub fn run_gen(args: &[OsString]) -> Outcome {
@@ -113,6 +119,9 @@ pub fn run_tar(args: &[OsString]) -> Outcome {
     let defaults = defaults(&given)?;
     let globs = given.all("--exclude-dir").map(|glob| ImagePath::parse(glob.as_bytes()));
     let globs: Vec<ImagePath> = globs.collect::<Result<_>>()?;
+    let excludes = Arc::new(move |path: &ImagePath| {
+        globs.iter().any(|glob| globs::matches_plain(glob.as_bytes(), path.as_bytes()))
+    });
     packed(&given, defaults, &[], |mut shape, teller| {
         shape.archives = Some(ArchiveKind::Tar);
         shape.tar = TarReading { skip_unknown: true, ..TarReading::default() };
@@ -120,26 +129,25 @@ pub fn run_tar(args: &[OsString]) -> Outcome {
             shape.mtime = Some(defaults.mtime);
         }
         // Each entry is matched separately: contents of an excluded directory are kept.
-        let excludes = move |path: &ImagePath| {
-            globs.iter().any(|glob| globs::matches_all(glob.as_bytes(), path.as_bytes()))
-        };
-        shape.select = Some(Selection::new(excludes));
+        let select = excludes.clone();
+        shape.select = Some(Selection::new(move |path| select(path)));
         let loaded = Source::TarStdin.load(&shape, teller)?;
-        let keeps_targets = shape.strip_prefix.is_root() || given.has("--no-symlink-retarget");
-        let loaded = if keeps_targets { loaded } else { retargeted(loaded, &shape.strip_prefix)? };
+        let root = Some(&shape.strip_prefix).filter(|root| !root.is_root());
+        let retargets = root.filter(|_| !given.has("--no-symlink-retarget"));
+        let loaded = trees::edited(loaded, true, |path, _, edit| {
+            if path.is_root() && root.is_none() && excludes(path) {
+                (edit.meta, edit.xattrs) = (defaults, Xattrs::new());
+            }
+            if let NodeKind::Symlink(target) = &mut edit.kind {
+                edit.meta.mode = 0o777;
+                // Absolute targets below a directory that became the root.
+                if let Some(below) = retargets.and_then(|root| below_root(target, root)) {
+                    *target = below.into();
+                }
+            }
+            Ok(true)
+        })?;
         Ok((loaded, None))
-    })
-}
-
-/// Rewrites absolute targets below a directory that became the root.
-fn retargeted(loaded: Loaded, root: &ImagePath) -> Result<Loaded> {
-    trees::edited(loaded, true, |_, _, edit| {
-        if let NodeKind::Symlink(target) = &mut edit.kind
-            && let Some(below) = below_root(target, root)
-        {
-            *target = below.into();
-        }
-        Ok(true)
     })
 }
 
@@ -155,7 +163,7 @@ fn below_root(target: &[u8], root: &ImagePath) -> Option<Vec<u8>> {
 /// Metadata of the root and of directories without an entry; its time is the default.
 fn defaults(given: &Given) -> Result<Meta> {
     let mut meta = Implied::default().meta(Some(Timestamp::from_seconds(epoch())));
-    for word in given.text("--defaults")?.unwrap_or_default().split(',').filter(|word| !word.is_empty()) {
+    for word in words(given.text("--defaults")?.unwrap_or_default()) {
         let wrong = || Error::usage(format!("--defaults: {word:?} is not uid=N, gid=N, mode=N or mtime=N"));
         let (key, value) = word.split_once('=').ok_or_else(wrong)?;
         // Modes are octal only with a leading zero.
@@ -184,6 +192,8 @@ fn epoch() -> i64 {
     )
 }
 
+const STORED: [&[u8]; 3] = [b"user.", b"trusted.", b"security."];
+
 /// Default padding.
 const DEVICE_BLOCK: u64 = 4096;
 
@@ -192,7 +202,7 @@ fn device_block(given: &Given) -> Result<u64> {
     let block = given.text("--dev-block-size")?.map(|text| size("--dev-block-size", text)).transpose()?;
     match block.unwrap_or(DEVICE_BLOCK) {
         _ if given.has("--no-pad") => Ok(1),
-        block if (1024..=1 << 32).contains(&block) => Ok(block),
+        block if block >= 1024 => Ok(block),
         _ => Err(Error::usage("Device block size must be at least 1024")),
     }
 }
@@ -218,29 +228,36 @@ fn codec(given: &Given) -> Result<String> {
     let found = COMPRESSORS.iter().find(|row| row.0 == name);
     let Compressor(_, flags, ranges) =
         found.ok_or_else(|| Error::usage(format!("Unsupported compressor '{name}'")))?;
-    let mut spec = name.to_owned();
+    let block = given.text("--block-size")?.map(|text| size("--block-size", text)).transpose()?;
+    let (mut spec, mut level, mut variant) = (name.to_owned(), None, "999");
     let (mut filters, mut strategies, mut rest) = (Vec::new(), Vec::new(), String::new());
-    for word in given.text("--comp-extra")?.unwrap_or_default().split(',').filter(|word| !word.is_empty()) {
+    for word in words(given.text("--comp-extra")?.unwrap_or_default()) {
         let unknown = || Error::usage(format!("Unknown compressor option '{word}'"));
         if let Some(&(key, least, most)) =
             ranges.iter().find(|(key, ..)| word.split('=').next() == Some(*key))
         {
-            let value = word.split_once('=').and_then(|(_, value)| value.parse::<i64>().ok());
+            let value = word.split_once('=').and_then(|(_, value)| number(key, value).ok());
             let value = value.filter(|value| (least..=most).contains(value));
             let value = value.ok_or_else(|| {
                 Error::usage(format!("`{key}` must be a number between {least} and {most}"))
             })?;
             match key {
-                "level" => spec += &format!(":{value}"),
+                "level" => level = Some(value),
                 "window" => rest += &format!(",window={value}"),
                 _ => {}
             }
             continue;
         }
         match word.split_once('=') {
-            Some(("dictsize", size)) if matches!(name, "xz" | "lzma") => rest += &format!(",dict={size}"),
-            Some(("algorithm", variant)) if name == "lzo" => {
-                rest += &format!(",variant={}", variant.trim_start_matches("lzo1x_"));
+            Some(("dictsize", text)) if matches!(name, "xz" | "lzma") => {
+                // Blocks have no use for a longer one.
+                let most = block.unwrap_or(128 << 10).max(8 << 10);
+                let len = size("dictsize", text).map(|len| len.min(most).to_string());
+                rest += &format!(",dict={}", len.unwrap_or(text.to_owned()));
+            }
+            Some(("algorithm", text)) if name == "lzo" => {
+                variant = text.trim_start_matches("lzo1x_");
+                rest += &format!(",variant={variant}");
             }
             None if !flags.contains(&word) => return Err(unknown()),
             None if word == "extreme" => rest += ",extreme",
@@ -255,7 +272,9 @@ fn codec(given: &Given) -> Result<String> {
             rest += &format!(",{key}={}", words.join("+"));
         }
     }
-    Ok(spec + &rest)
+    // Other variants of LZO have no levels.
+    let level = level.filter(|_| variant == "999").map(|level| format!(":{level}"));
+    Ok(spec + &level.unwrap_or_default() + &rest)
 }
 
 /// `load` returns a tree, and a file with an order. The image has the default time.
@@ -282,7 +301,7 @@ fn packed(
             let cannot = || format!("cannot pad {image:?}");
             let file = std::fs::File::options().write(true).open(&image).or_io(cannot)?;
             let len = file.metadata().or_io(cannot)?.len();
-            file.set_len(len.next_multiple_of(device_block)).or_io(cannot)?;
+            file.set_len(len.checked_next_multiple_of(device_block).unwrap_or(u64::MAX)).or_io(cannot)?;
         }
         Ok(report)
     };
@@ -306,7 +325,7 @@ fn packed(
 
 fn generated(given: &Given, defaults: Meta, mut shape: Shape, teller: &Teller) -> Result<Loaded> {
     // Entries of pack files get them, too.
-    let (uid, gid) = (shape.uid.take(), shape.gid.take());
+    let (uid, gid, contexts) = (shape.uid.take(), shape.gid.take(), shape.file_contexts.take());
     let dir = given.last("--pack-dir").map(PathBuf::from);
     let loaded = match given.last("--pack-file") {
         Some(file) => {
@@ -327,15 +346,17 @@ fn generated(given: &Given, defaults: Meta, mut shape: Shape, teller: &Teller) -
         Some(file) => with_xattrs(loaded, Path::new(file), !is_dir_alone)?,
         None => loaded,
     };
-    let has_labels = given.has("--selinux");
     // Hard links of a directory become separate files, and the directory itself is ignored.
     trees::edited(loaded, !is_dir_alone, |path, _, edit| {
         if path.is_root() && is_dir_alone {
             edit.meta = defaults;
         }
-        // The tool stores labels without a final NUL.
-        if has_labels && let Some(label) = edit.xattrs.get_mut(&b"security.selinux"[..]) {
-            label.pop_if(|last| *last == 0);
+        if let Some(contexts) = &contexts {
+            android::label(contexts, path, false, edit);
+        }
+        let is_stored = |name: &&Vec<u8>| STORED.iter().any(|prefix| name.starts_with(prefix));
+        if let Some(name) = edit.xattrs.keys().find(|name| !is_stored(name)) {
+            return Err(Error::failed(format!("{path}: cannot store {}", packfs::escaped(name))));
         }
         let owner = edit.meta.owner;
         edit.meta.owner = Owner { uid: uid.unwrap_or(owner.uid), gid: gid.unwrap_or(owner.gid) };
@@ -358,7 +379,8 @@ fn with_xattrs(loaded: Loaded, file: &Path, links: bool) -> Result<Loaded> {
                 [b'0', b'x' | b'X' | b's' | b'S', ..] => xattr(line)?,
                 [b'"', text @ .., b'"'] | text => (line[..equals].to_vec(), unescaped(text)),
             };
-            all.entry(path).or_default().insert(name, value);
+            // The first value of a name counts.
+            all.entry(path).or_default().entry(name).or_insert(value);
         }
     }
     trees::edited(loaded, links, |path, _, edit| {

@@ -145,6 +145,10 @@ pub fn matches_all(glob: &[u8], name: &[u8]) -> bool {
     Glob::new(glob, ANY).is_match(name)
 }
 
+pub fn matches_plain(glob: &[u8], text: &[u8]) -> bool {
+    Glob::new(glob, Dialect::PLAIN).is_match(text)
+}
+
 pub fn matches_path(glob: &[u8], path: &[u8]) -> bool {
     Glob::new(glob, PATH).is_match(path)
 }

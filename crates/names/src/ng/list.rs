@@ -8,6 +8,7 @@ use packfs::{Error, FileType, ImagePath, Meta, NodeKind, Owner, Result, ResultEx
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 /// Returns an entry of a manifest; files are relative to `base`.
@@ -28,7 +29,11 @@ fn entry(typed: &Line<'_>, base: &Path, defaults: Meta) -> Result<Vec<u8>> {
         _ => {
             let from = if extra.is_empty() { path.as_bytes() } else { extra };
             let from = base.join(OsStr::from_bytes(from));
-            keyed(line("file", path, meta), "from", from.as_os_str().as_bytes())
+            match from.metadata() {
+                // /dev/null is an empty file.
+                Ok(found) if found.rdev() == rustix::fs::makedev(1, 3) => line("file", path, meta),
+                _ => keyed(line("file", path, meta), "from", from.as_os_str().as_bytes()),
+            }
         }
     })
 }

@@ -90,12 +90,12 @@ impl Line {
     fn matches(&self, path: &ImagePath) -> bool {
         match self.by {
             By::Path => path.as_bytes() == self.path,
-            By::LooseGlob => globs::matches_all(&self.path, path.as_bytes()),
+            By::LooseGlob => globs::matches_plain(&self.path, path.as_bytes()),
             By::Glob => {
                 let parts = self.path.split(|&byte| byte == b'/');
                 let names = path.as_bytes().split(|&byte| byte == b'/');
                 parts.clone().count() == names.clone().count()
-                    && parts.zip(names).all(|(glob, name)| globs::matches_all(glob, name))
+                    && parts.zip(names).all(|(glob, name)| globs::matches_plain(glob, name))
             }
         }
     }

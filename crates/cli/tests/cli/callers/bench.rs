@@ -67,6 +67,9 @@ impl Bench {
                  dir /made 0700 3 4\nnod \"/a \\\"b\\\"\" 0600 0 0 b 7 1\n",
             ),
             ("quoted", "# file: usr/bin/tool\nuser.a=\"b \\\"c\\\" \\\\ \\101\"\n"),
+            ("twice", "# file: usr/bin/tool\nuser.a=\"1\"\nuser.a=\"2\"\n"),
+            ("lists", "# file: usr/bin/tool\nsystem.posix_acl_access=0x02\n"),
+            ("nothing", "file /nothing 04755 1 2 /dev/null\n"),
             ("hard", "/.*\tuser:role:type:s0\n/usr/bin/hard\tuser:role:hard:s0\n"),
             ("order", "-10 usr/bin/tool\n"),
             (

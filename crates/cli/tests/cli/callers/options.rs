@@ -27,6 +27,10 @@ const NG: &[Call] = &[
                 "<a.tar -q -E usr -c gzip OUT",
                 "<a.tar -q -E usr/* OUT",
                 "<a.tar -q -E *hidden -E /etc/ -x OUT",
+                "<a.tar -q -E @(usr|etc) OUT",
+                "<a.tar -q -E * -d uid=7 OUT",
+                "<a.tar -q -b 64K -X dictsize=1M,level=0x3,level=1, OUT",
+                "<a.tar -q -c lzo -X algorithm=lzo1x_999,level=1 OUT",
                 "<a.tar -q -r usr -d uid=7 OUT",
                 "<a.tar -q -r none -d uid=7 OUT",
             ],
@@ -38,7 +42,10 @@ const NG: &[Call] = &[
         &[
             "<a.tar -q -d uid=-1 OUT",
             "<a.tar -q -d size=1 OUT",
+            "<a.tar -q -d , OUT",
             "<a.tar -q -X hc OUT",
+            "<a.tar -q -X level=3,,x86 OUT",
+            "<a.tar -q -c gzip -X help OUT",
             "<a.tar -q -c zstd -X level=99 OUT",
             "<a.tar -q -c none OUT",
             "<a.tar -q -c lz4 -X level=3 OUT",
@@ -57,9 +64,14 @@ const NG: &[Call] = &[
                 "-q -F globs -D rootfs -d mtime=5 OUT",
                 "-q -D rootfs -u 0x10 --all-root -g 010 OUT",
                 "-q -D rootfs -A quoted OUT",
+                "-q -D rootfs -A twice OUT",
+                "-q -D rootfs '-u 7' OUT",
+                "-q -F nothing -D rootfs OUT",
+                "-q -D rootfs -s hard OUT",
             ],
         )
     },
+    call("gensquashfs", Shows::Code, &["-q -D rootfs -A lists OUT"]),
 ];
 
 /// Lines of mkfs.erofs.
