@@ -146,6 +146,7 @@ fn read_excludes(given: &Given, excludes: &mut Vec<Vec<u8>>) -> Result<()> {
 
 impl Job {
     fn run(&self) -> Outcome {
+        self.refuse_contradictions()?;
         self.refuse_to_append()?;
         let is_quiet = self.given.has("-quiet") || self.image == Path::new("-");
         let form = if self.given.has("-percentage") {
@@ -157,6 +158,21 @@ impl Job {
         };
         let end = |packed: PackReport| if is_quiet { Ok(()) } else { report::print(summary(&packed)) };
         told(form, |teller| self.packed(teller, is_quiet), end)
+    }
+
+    fn refuse_contradictions(&self) -> Result<()> {
+        // A list in a file can be beside the image.
+        let list = if self.given.has("-info-file") { "-percentage" } else { "-info" };
+        for (one, others) in [
+            ("-no-progress", &["-percentage", "-progress"][..]),
+            ("-stream", &["-percentage", "-progress", "-offset", list]),
+        ] {
+            let other = others.iter().find(|other| self.given.has(one) && self.given.has(other));
+            if let Some(other) = other {
+                return Err(Error::usage(format!("{other} cannot be used with {one}")));
+            }
+        }
+        Ok(())
     }
 
     fn refuse_to_append(&self) -> Result<()> {
@@ -191,8 +207,9 @@ impl Job {
     fn packed(&self, teller: &Teller, is_quiet: bool) -> Result<PackReport> {
         let (users, groups) = (Ids::users(), Ids::groups());
         let metadata = Metadata::of(&self.given, &users, &groups)?;
-        let exports = if self.archive.is_none() { "-O exports=on" } else { "-O exports=off" };
-        let mut options = options::pack_options(&self.given, exports)?;
+        let exports = if self.is_star { "-O exports=off" } else { "-O exports=on" };
+        let tails = if self.archive.is_some() { "-O fragments=always" } else { "-O fragments=on" };
+        let mut options = options::pack_options(&self.given, &[exports, tails])?;
         let mut pseudo = Pseudo::new(&users, &groups)?;
         for text in self.given.all("-pd") {
             pseudo.set_above(text.as_bytes())?;
@@ -353,7 +370,7 @@ impl Job {
         }
         let (loaded, added) = actions.apply(loaded, &self.sources)?;
         let config = android::FsConfig::of(&self.given, "-fs-config-file", "-mount-point")?;
-        let drops_mounts = self.given.has("-one-file-system-x");
+        let (drops_mounts, sources) = (self.given.has("-one-file-system-x"), self.sources());
         let links = !self.given.has("-no-hardlinks");
         let drops_links = match self.given.text("-deref")? {
             Some("keep") => false,
@@ -370,11 +387,11 @@ impl Job {
                 report::note(&text);
                 return Ok(false);
             }
-            if drops_mounts && node.is_dir() && sources::is_mount_point(&self.sources, path) {
+            if drops_mounts && node.is_dir() && sources.is_mount_point(path) {
                 return Ok(false);
             }
             config.apply(path, edit);
-            if path.is_root() && times.is_root_made {
+            if path.is_root() && times.is_root_made || edit.meta.mtime == Metadata::UNKNOWN {
                 edit.meta.mtime = Timestamp::from_seconds(times.own_time);
             }
             if path.is_root() {
@@ -415,11 +432,11 @@ impl Job {
         let mut shape = Shape::default();
         shape.additions.add(&lines, "pseudo definition")?;
         let loaded = shape_tree(&loaded.tree, loaded.contents, &shape)?;
-        let Some(time) = metadata.times.root.filter(|_| metadata.times.inode.is_none()) else {
-            return Ok(loaded);
-        };
-        trees::edited(loaded, true, |path, _, edit| {
-            if path.is_root() {
+        let time = metadata.times.root.filter(|_| metadata.times.inode.is_none());
+        trees::edited(loaded, !self.given.has("-no-hardlinks"), |path, _, edit| {
+            if let Some(time) = time
+                && path.is_root()
+            {
                 edit.meta.mtime = Timestamp::from_seconds(time.seconds(newest));
             }
             Ok(true)

@@ -34,6 +34,7 @@ mod mounting;
 mod named_archives;
 mod named_faults;
 mod named_layers;
+mod named_options;
 mod named_packing;
 mod named_reading;
 mod named_silent;

@@ -54,14 +54,17 @@ pub fn sized(name: &str, text: &str) -> Result<i64> {
 /// A number of bytes, with the suffixes that all these tools support.
 pub fn size(name: &str, text: &str) -> Result<u64> {
     let wrong = || Error::usage(format!("{name}: {text:?} is not a size, such as 4096, 128K or 1M"));
+    let text = text.trim_ascii_start();
     let digits = text.bytes().take_while(u8::is_ascii_digit).count();
     let (number, suffix) = text.split_at(digits);
     let number: u64 = number.parse().map_err(|_| wrong())?;
-    let shift = match suffix {
+    let (unit, rest) = suffix.split_at_checked(1).unwrap_or_default();
+    let shift = match unit {
         "" => 0,
-        "k" | "K" | "KB" | "Kbytes" | "KiB" => 10,
-        "m" | "M" | "MB" | "Mbytes" | "MiB" => 20,
-        "g" | "G" | "GB" | "Gbytes" | "GiB" => 30,
+        _ if !["", "b", "B", "bytes", "iB"].contains(&rest) => return Err(wrong()),
+        "k" | "K" => 10,
+        "m" | "M" => 20,
+        "g" | "G" => 30,
         _ => return Err(wrong()),
     };
     number.checked_mul(1 << shift).ok_or_else(wrong)
@@ -103,8 +106,8 @@ mod tests {
     fn sizes_have_the_suffixes_of_the_tools() {
         let of = |text| size("-b", text).ok();
         assert_eq!(
-            [of("4096"), of("128K"), of("1Mbytes"), of("1X"), of("")],
-            [Some(4096), Some(131_072), Some(1 << 20), None, None]
+            ["4096", "128K", "1Mbytes", " 32kb", "1X", "1bytes", "1Kbyte", "é", ""].map(of),
+            [Some(4096), Some(131_072), Some(1 << 20), Some(32_768), None, None, None, None, None]
         );
     }
 }

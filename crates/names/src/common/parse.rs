@@ -293,6 +293,9 @@ impl Reader<'_> {
             (Takes::Rest, None) => values.extend(self.args.by_ref()),
             (Takes::List, None) => values.extend(self.args.by_ref().take_while(|arg| arg != ";")),
         }
+        if values.is_empty() {
+            return Err(Error::usage(format!("{name} needs a value")));
+        }
         if row.takes == Takes::Number {
             values.iter().try_for_each(|value| sized(name, as_text(name, value)?).map(drop))?;
         }

@@ -3,7 +3,7 @@
 use packfs::source::{JoinedContents, Loaded, Notes, Shape};
 use packfs::{
     ContentId, Edited, ImagePath, Meta, Node, NodeId, NodeKind, Progress, Result, Source, TreeBuilder,
-    TreeEdit, Xattrs,
+    TreeEdit,
 };
 use std::collections::HashMap;
 use std::ffi::OsStr;
@@ -40,23 +40,14 @@ pub struct Part {
     pub host: PathBuf,
 }
 
-/// Merges directories, and names of one file. Directories above a part get the metadata that
-/// `above` returns.
-pub fn joined(root: Meta, parts: Vec<Part>, above: &dyn Fn(&ImagePath) -> Option<Meta>) -> Result<Loaded> {
+/// Merges directories, and names of one file. The parts of directories above come first.
+pub fn joined(root: Meta, parts: Vec<Part>) -> Result<Loaded> {
     let mut builder = TreeBuilder::new(root);
     let mut contents = JoinedContents::default();
     let mut notes = Notes::default();
     let mut first_id = 0;
     let mut firsts = HashMap::new();
     for part in parts {
-        let mut parent = ImagePath::root();
-        let depth = part.place.names().count();
-        for name in part.place.names().take(depth.saturating_sub(1)) {
-            parent.push(name);
-            if builder.find(&parent).is_none() {
-                builder.add(&parent, NodeKind::Directory, above(&parent).unwrap_or(root), Xattrs::new())?;
-            }
-        }
         let behind = graft(&mut builder, &part, first_id, &mut firsts)?;
         contents.push(first_id, part.loaded.contents);
         first_id = behind;
@@ -77,6 +68,9 @@ fn graft(
     let mut walk = tree.walk();
     while let Some((path, id)) = walk.next() {
         let node = tree.node(id);
+        if !path.starts_with(&part.place) {
+            continue;
+        }
         if !node.is_dir()
             && let Some(identity) = part.identity(path)
         {
@@ -113,8 +107,15 @@ impl Part {
     }
 }
 
-/// A directory, with or without its contents, becomes the root; any other file becomes the only
-/// entry of the root.
+/// The file becomes the only entry of the root. A symbolic link is one, too, unless links are
+/// followed.
 pub fn load_one(path: &Path, shape: &Shape, progress: &dyn Progress) -> Result<Loaded> {
-    Source::Entries(vec![PathBuf::from(path)]).load(shape, progress)
+    let is_link = path.symlink_metadata().is_ok_and(|found| found.is_symlink());
+    let Some(name) = path.file_name().filter(|_| is_link && !shape.follow_symlinks) else {
+        return Source::Entries(vec![path.into()]).load(shape, progress);
+    };
+    // Links are followed if they are the only source.
+    let other = if name == "null" { "/dev/zero" } else { "/dev/null" };
+    let loaded = Source::Entries(vec![path.into(), other.into()]).load(shape, progress)?;
+    edited(loaded, true, |_, node, _| Ok(!matches!(node.kind, NodeKind::CharDevice(_))))
 }

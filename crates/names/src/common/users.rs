@@ -36,7 +36,7 @@ impl Ids {
     ///
     /// Errors: `Usage` for an unknown name.
     pub fn id(&self, text: &str) -> Result<u32> {
-        if let Ok(id) = text.parse() {
+        if let Ok(id) = text.trim_ascii_start().parse() {
             return Ok(id);
         }
         let known = self.by_name.get(text).copied();

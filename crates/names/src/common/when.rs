@@ -6,12 +6,13 @@ use std::process::Command;
 
 /// Accepts a number, or a text that `date -d` understands.
 pub fn seconds(name: &str, text: &str) -> Result<i64> {
-    if let Ok(seconds) = text.parse::<u32>() {
+    if let Ok(seconds) = text.trim_ascii_start().parse::<u32>() {
         return Ok(i64::from(seconds));
     }
     let run = Command::new("date").args(["-d", text, "+%s"]).output().or_io(|| "cannot run date")?;
     let printed: Option<u32> = String::from_utf8_lossy(&run.stdout).trim().parse().ok();
-    printed.filter(|_| run.status.success()).map(i64::from).ok_or_else(|| {
+    // An empty date would be the last midnight.
+    printed.filter(|_| run.status.success() && !text.is_empty()).map(i64::from).ok_or_else(|| {
         Error::usage(format!(
             "{name}: {text:?} is neither seconds since 1970, of 32 bits, nor such a time that date understands"
         ))

@@ -205,7 +205,7 @@ impl Actions {
         for at in 0..state.items.len() {
             let node = state.items[at].node;
             let kind = &state.tree.node(node).kind;
-            if !state.items[at].is_there || matches!(kind, NodeKind::Symlink(_)) {
+            if !state.items[at].is_there {
                 continue;
             }
             let takes_user = matches!(kind, NodeKind::Directory | NodeKind::File { .. });

@@ -2,8 +2,8 @@
 
 use super::modes::Modes;
 use crate::common::globs::{self, regex};
-use crate::common::numbers::{bytes, size};
-use crate::common::parse::{Given, Row, Takes, acts, ignored, sets, sets_as, switches};
+use crate::common::numbers::{bytes, decimal, size};
+use crate::common::parse::{Given, Row, Takes, acts, ignored, sets_as, switches};
 use crate::common::users::Ids;
 use crate::common::when;
 use ct_codecs::{Base64NoPadding, Decoder};
@@ -11,6 +11,7 @@ use packfs::source_date_epoch;
 use packfs::{Error, Implied, Meta, NodeId, Owner, PackOptions, Result, Timestamp, Tree, Xattrs};
 use regex::bytes::Regex;
 use std::ffi::OsStr;
+use std::num::NonZeroU16;
 use std::os::unix::ffi::OsStrExt;
 
 pub const ROWS: &[Row] = &[
@@ -71,9 +72,9 @@ pub const ROWS: &[Row] = &[
     acts("-regex", Takes::Nothing),
     switches("-no-xattrs", "xattrs=off"),
     switches("-xattrs", "xattrs"),
-    acts("-xattrs-exclude", Takes::One),
-    acts("-xattrs-include", Takes::One),
-    acts("-xattrs-add", Takes::One),
+    switches("-xattrs-exclude", "xattrs").taking(Takes::One),
+    switches("-xattrs-include", "xattrs").taking(Takes::One),
+    switches("-xattrs-add", "xattrs").taking(Takes::One),
     switches("-exit-on-error", "keep-going=off"),
     acts("-quiet", Takes::Nothing),
     acts("-info", Takes::Nothing),
@@ -82,7 +83,7 @@ pub const ROWS: &[Row] = &[
     acts("-progress", Takes::Nothing),
     acts("-percentage", Takes::Nothing),
     ignored("-throttle -limit", Takes::One),
-    sets("-processors", "jobs"),
+    sets_as("-processors", "jobs", |name, text| Ok(decimal::<NonZeroU16>(name, text)?.to_string())),
     // The tool's caches are a smaller part of its memory.
     sets_as("-mem", "memory", |name, text| Ok(size(name, text)?.max(MEMORY_MIN).to_string())),
     ignored("-mem-percent -overcommit", Takes::One),
@@ -103,8 +104,7 @@ pub const ROWS: &[Row] = &[
     ignored("-4k-align -disable-4k-align", Takes::Nothing),
 ];
 
-const DEFAULTS: &[&str] =
-    &["format=squashfs", "block-size=128K", "keep-going", "lossy", "-O fragments=on", "-O holes=on"];
+const DEFAULTS: &[&str] = &["format=squashfs", "block-size=128K", "keep-going", "lossy", "-O holes=on"];
 
 const MEMORY_MIN: u64 = 256 << 20;
 
@@ -151,7 +151,7 @@ fn codec(given: &Given) -> Result<String> {
     }
     if let Some(value) = given.text("-Xstrategy")? {
         let value = value.replace("huffman_only", "huffman").replace("run_length_encoded", "rle");
-        spec += &format!(",strategy={}", value.replace(',', "+"));
+        spec += &format!(",strategy={}", value.trim_end_matches(',').replace(',', "+"));
     }
     if let Some(value) = given.text("-Xacceleration")? {
         spec += &format!(",acceleration={value}");
@@ -189,8 +189,8 @@ fn uncompressed(given: &Given) -> Option<String> {
 }
 
 /// Options that do not depend on the sources.
-pub fn pack_options(given: &Given, exports: &'static str) -> Result<PackOptions> {
-    let mut options = given.pack_options(&[DEFAULTS, &[exports]].concat())?;
+pub fn pack_options(given: &Given, defaults: &[&'static str]) -> Result<PackOptions> {
+    let mut options = given.pack_options(&[DEFAULTS, defaults].concat())?;
     let codec = codec(given)?;
     options.order = is_quick(&codec).then_some(packfs::Order::Path);
     options.codec = Some(codec);
@@ -290,7 +290,8 @@ impl Times {
             _ => Some(tree.node(NodeId::ROOT).meta.mtime.seconds),
         };
         let below = tree.nodes().filter(|(id, _)| *id != NodeId::ROOT);
-        let newest = below.map(|(_, node)| node.meta.mtime.seconds).chain(root).chain(others).max();
+        let known = below.map(|(_, node)| node.meta.mtime).filter(|mtime| *mtime != Metadata::UNKNOWN);
+        let newest = known.map(|mtime| mtime.seconds).chain(root).chain(others).max();
         newest.map_or(0, |newest| self.epoch.map_or(newest, |epoch| newest.min(epoch)))
     }
 }
@@ -307,7 +308,7 @@ pub struct Metadata {
     file_mode: Option<Modes>,
     dir_mode: Option<Modes>,
     /// Applies to directories without an entry in a tar archive.
-    pub default_mode: Option<Modes>,
+    default_mode: Option<Modes>,
     default_uid: Option<u32>,
     default_gid: Option<u32>,
     /// Pseudo definitions override forced owners.
@@ -319,9 +320,16 @@ pub struct Metadata {
 }
 
 impl Metadata {
+    /// Time of a directory without a member in the archive.
+    pub const UNKNOWN: Timestamp = Timestamp { seconds: i64::MIN, nanos: 0 };
+
     pub fn of(given: &Given, users: &Ids, groups: &Ids) -> Result<Self> {
         let id = |name: &str, ids: &Ids| given.text(name)?.map(|text| ids.id(text)).transpose();
         let mode = |name: &str| given.text(name)?.map(str::parse).transpose();
+        // Defaults of directories are those of the root, too.
+        let of_root = |own: &'static str, default: &'static str| {
+            if given.switched(default, own, false) { default } else { own }
+        };
         let compiled = |name: &str| given.last(name).map(|text| regex(text.as_bytes())).transpose();
         // The last one counts.
         let forced = |name: &str, ids: &Ids| {
@@ -334,16 +342,16 @@ impl Metadata {
             uid: forced("-force-uid", users)?,
             gid: forced("-force-gid", groups)?,
             offset: given.number("-uid-gid-offset")?.unwrap_or(0),
-            root_uid: id("-root-uid", users)?,
-            root_gid: id("-root-gid", groups)?,
-            root_mode: mode("-root-mode")?,
+            root_uid: id(of_root("-root-uid", "-default-uid"), users)?,
+            root_gid: id(of_root("-root-gid", "-default-gid"), groups)?,
+            root_mode: mode(of_root("-root-mode", "-default-mode"))?,
             file_mode: mode("-force-file-mode")?,
             dir_mode: mode("-force-dir-mode")?,
             default_mode: mode("-default-mode")?,
             default_uid: id("-default-uid", users)?,
             default_gid: id("-default-gid", groups)?,
             pseudo_override: given.has("-pseudo-override"),
-            no_xattrs: !given.switched("-xattrs", "-no-xattrs", true),
+            no_xattrs: drops_xattrs(given)?,
             xattrs_exclude: compiled("-xattrs-exclude")?,
             xattrs_include: compiled("-xattrs-include")?,
             xattrs_add: added.collect::<Result<_>>()?,
@@ -405,6 +413,16 @@ impl Metadata {
     }
 }
 
+fn drops_xattrs(given: &Given) -> Result<bool> {
+    let mut options = given.options.iter().map(|(name, _)| *name).filter(|name| name.contains("xattrs"));
+    // The last option counts.
+    let Some(last) = options.next_back() else { return Ok(false) };
+    if last == "-no-xattrs" && options.any(|name| name.starts_with("-xattrs-")) {
+        return Err(Error::usage("-no-xattrs should not be used in combination with -xattrs-* options"));
+    }
+    Ok(last == "-no-xattrs")
+}
+
 /// `NAME=VALUE`, with the value as text, `0x` hexadecimal, `0s` base64, or `0t` octal.
 pub fn xattr(text: &[u8]) -> Result<(Vec<u8>, Vec<u8>)> {
     let wrong = || Error::usage(format!("invalid extended attribute {:?}", String::from_utf8_lossy(text)));
@@ -418,7 +436,8 @@ pub fn xattr(text: &[u8]) -> Result<(Vec<u8>, Vec<u8>)> {
         [b'0', b't' | b'T', text @ ..] => octal(text),
         text => text.to_vec(),
     };
-    if name.is_empty() { Err(wrong()) } else { Ok((name.to_vec(), value)) }
+    let has_name = !["", "user.", "trusted.", "security."].iter().any(|prefix| prefix.as_bytes() == name);
+    if has_name { Ok((name.to_vec(), value)) } else { Err(wrong()) }
 }
 
 /// Three octal digits after a backslash are a byte, two backslashes are one.
@@ -443,9 +462,9 @@ fn octal(mut text: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// Plain paths by default.
+/// Plain paths by default; of the options the last one counts.
 pub fn exclude_kind(given: &Given) -> globs::Kind {
-    if given.has("-regex") {
+    if given.switched("-regex", "-wildcards", false) {
         globs::Kind::Regex
     } else if given.has("-wildcards") {
         globs::Kind::Glob

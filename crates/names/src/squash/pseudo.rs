@@ -155,7 +155,7 @@ impl<'a> Pseudo<'a> {
             return Err(words.wrong("Invalid type"));
         }
         self.above = Some(self.given(&mut words, letter == "D")?);
-        Ok(())
+        if words.rest.is_empty() { Ok(()) } else { Err(words.wrong("Unexpected trailing characters")) }
     }
 
     pub fn add(&mut self, text: &[u8]) -> Result<()> {
@@ -275,8 +275,10 @@ impl<'a> Pseudo<'a> {
             'l' | 'h' => {
                 let path = PathBuf::from(std::ffi::OsString::from_vec(words.all("a file name")?));
                 let path = if letter == 'h' { path.canonicalize().unwrap_or(path) } else { path };
-                if path.symlink_metadata().is_err() {
-                    return Err(words.wrong(&format!("Cannot stat {path:?}")));
+                let found =
+                    path.symlink_metadata().map_err(|_| words.wrong(&format!("Cannot stat {path:?}")))?;
+                if found.is_dir() {
+                    return Err(words.wrong(&format!("Cannot link to the directory {path:?}")));
                 }
                 return Ok((What::Host(path), Given::default()));
             }
@@ -361,6 +363,7 @@ impl<'a> Pseudo<'a> {
                         "Pseudo file \"{path}\" exists in source filesystem \"/{path}\".\nIgnoring, exclude it \
                          (-e/-ef) to override."
                     ));
+                    lines.extend((!row.xattrs.is_empty()).then(|| modify(path, None, &row.xattrs)));
                     continue;
                 }
                 _ => {}
@@ -429,7 +432,8 @@ impl<'a> Pseudo<'a> {
         data: Option<&Path>,
         defaults: &Defaults<'_>,
     ) -> Result<Vec<u8>> {
-        let meta = meta_of(given, defaults, *what == What::Dir);
+        let mode = if matches!(what, What::Symlink(_)) { 0o777 } else { given.mode };
+        let meta = meta_of(Given { mode, ..given }, defaults, *what == What::Dir);
         Ok(match what {
             What::Dir | What::Modify => line("dir", path, meta),
             What::Device { letter, major, minor } => {
@@ -439,9 +443,7 @@ impl<'a> Pseudo<'a> {
             }
             What::Fifo => line("fifo", path, meta),
             What::Socket => line("socket", path, meta),
-            What::Symlink(target) => {
-                keyed(line("symlink", path, Meta { mode: 0o777, ..meta }), "target", target)
-            }
+            What::Symlink(target) => keyed(line("symlink", path, meta), "target", target),
             What::Command(command) => {
                 let file = self.run(command)?;
                 keyed(line("file", path, meta), "from", file.as_os_str().as_bytes())

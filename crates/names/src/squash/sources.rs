@@ -2,12 +2,13 @@
 
 use super::options::Metadata;
 use crate::common::trees::{self, Part, load_one};
-use packfs::source::{ArchiveKind, Loaded, OF_LOWER_LAYER, Shape, stack};
+use packfs::source::{ArchiveKind, Loaded, OF_LOWER_LAYER, Selection, Shape, stack};
 use packfs::{
-    Error, ImagePath, Implied, Limits, Meta, Name, Owner, Progress, Result, ResultExt, Source, Timestamp,
+    Error, ImagePath, Implied, Limits, Meta, Name, NodeKind, Owner, Progress, Result, ResultExt, Source,
+    Timestamp,
 };
 use packfs_terminal::report;
-use std::collections::HashMap;
+use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
@@ -44,15 +45,38 @@ impl Sources<'_> {
         }
         match self.paths {
             _ if !self.has_root() => Ok((trees::empty(own_root())?, true)),
-            [only] if only.is_dir() && !self.keeps_directory && !self.is_tarstyle => {
+            paths if self.is_tarstyle => self.placed(paths, shape, progress, false),
+            [only] if self.is_root(only) => {
                 Ok((Source::Directory(only.clone()).load(shape, progress)?, false))
             }
-            paths if self.is_tarstyle => self.placed(paths, shape, progress, false),
+            [only] => Ok((with_root(load_one(only, shape, progress)?, own_root())?, true)),
             paths => {
-                let loaded = Source::Entries(paths.to_vec()).load(shape, progress)?;
-                Ok((with_root(loaded, own_root())?, true))
+                Ok((with_root(Source::Entries(paths.to_vec()).load(shape, progress)?, own_root())?, true))
             }
         }
+    }
+
+    fn is_root(&self, only: &Path) -> bool {
+        // A link is no directory, unless a slash follows it.
+        let is_dir = only.symlink_metadata().is_ok_and(|found| found.is_dir());
+        is_dir && !self.keeps_directory && !self.is_tarstyle
+    }
+
+    /// True for a directory on another filesystem than its source.
+    pub fn is_mount_point(&self, path: &ImagePath) -> bool {
+        let device = |path: &Path| path.symlink_metadata().ok().map(|found| found.dev());
+        self.paths.iter().any(|source| {
+            let place: PathBuf = match self.paths {
+                [only] if self.is_root(only) => PathBuf::new(),
+                _ if self.is_tarstyle => {
+                    source.components().filter(|part| matches!(part, Component::Normal(_))).collect()
+                }
+                _ => source.file_name().unwrap_or_default().into(),
+            };
+            let below = Path::new(OsStr::from_bytes(path.as_bytes())).strip_prefix(place);
+            let there = below.ok().and_then(|below| device(&source.join(below)));
+            matches!((device(source), there), (Some(one), Some(other)) if one != other)
+        })
     }
 
     fn is_stdin(&self) -> bool {
@@ -88,23 +112,21 @@ impl Sources<'_> {
     }
 
     fn archives(&self, shape: &Shape, metadata: &Metadata, progress: &dyn Progress) -> Result<Loaded> {
-        // Directories without a member get the root's time, which is known at the end.
-        let made = Timestamp { seconds: i64::MIN, nanos: 0 };
-        let Meta { mode, owner, mtime } = own_root();
-        let implied = metadata.implied(owner, made);
+        let root = own_root();
+        let implied = metadata.implied(root.owner, Metadata::UNKNOWN);
         let loaded = match self.archive {
             Some(ArchiveKind::Zip) => {
-                self.zips(shape, Meta { mode: implied.mode, owner: implied.owner, mtime: made }, progress)?
+                let Implied { mode, owner, .. } = implied;
+                self.zips(shape, Meta { mode, owner, mtime: Metadata::UNKNOWN }, progress)?
             }
             _ => Source::TarStdin.load(&Shape { implied, ..shape.clone() }, progress)?,
         };
-        // The tool sets the root's metadata, whatever the archive contains.
-        let mode = if metadata.default_mode.is_some() { implied.mode } else { mode };
-        trees::edited(loaded, true, |path, _, edit| {
+        trees::edited(loaded, true, |path, node, edit| {
             if path.is_root() {
-                edit.meta = Meta { mode, owner: implied.owner, mtime };
-            } else if edit.meta.mtime == made {
-                edit.meta.mtime = mtime;
+                // Whatever the archive contains.
+                edit.meta = root;
+            } else if matches!(node.kind, NodeKind::Symlink(_)) {
+                edit.meta.mode = 0o777;
             }
             Ok(true)
         })
@@ -148,80 +170,39 @@ impl Sources<'_> {
         progress: &dyn Progress,
         is_list: bool,
     ) -> Result<(Loaded, bool)> {
-        let mut parts = Vec::new();
-        let mut hosts: HashMap<ImagePath, PathBuf> = HashMap::new();
+        let (mut parts, mut seen) = (Vec::new(), HashSet::new());
+        let bare = |prefix: ImagePath, depth: usize| {
+            let select = Some(Selection::new(move |path| path.names().count() > depth));
+            Shape { prefix, select, ..shape.clone() }
+        };
+        if let Some(path) = paths.first() {
+            let host = PathBuf::from(if path.is_absolute() { "/" } else { "." });
+            let loaded = Source::Directory(host.clone()).load(&bare(ImagePath::root(), 0), progress)?;
+            parts.push(Part { loaded, place: ImagePath::root(), host });
+        }
         for path in paths {
-            let Some(place) = place_of(path, &mut hosts)? else { continue };
-            let parent = place_above(&place);
-            let shape = Shape {
-                prefix: parent.clone(),
-                select: if is_list {
-                    Some(packfs::source::Selection::new(|path| path.names().count() > 1))
-                } else {
-                    shape.select.clone()
-                },
-                ..shape.clone()
-            };
-            let loaded = only_below(load_one(path, &shape, progress)?, &place)?;
-            if !is_list && path.is_dir() {
-                hosts.remove(&place);
+            let (mut parent, mut host) = (ImagePath::root(), PathBuf::new());
+            for component in path.components() {
+                host.push(component);
+                let Component::Normal(name) = component else {
+                    if parent.is_root() {
+                        continue;
+                    }
+                    return Err(Error::usage(format!("source path {path:?} can't have '.' or '..' in it")));
+                };
+                let place = parent.join(Name::new(name.as_bytes()).map_err(Error::usage)?);
+                let is_whole = !is_list && host == *path;
+                if seen.insert(place.clone()) || is_whole {
+                    let shape =
+                        if is_whole { Shape { prefix: parent, ..shape.clone() } } else { bare(parent, 1) };
+                    let loaded = load_one(&host, &shape, progress)?;
+                    parts.push(Part { loaded, place: place.clone(), host: host.clone() });
+                }
+                parent = place;
             }
-            parts.push(Part { loaded, place, host: path.clone() });
         }
-        let top = paths.first().map(|path| Path::new(if path.is_absolute() { "/" } else { "." }));
-        let top = top.and_then(host_meta);
-        let root = top.unwrap_or_else(own_root);
-        let above = |place: &ImagePath| hosts.get(place).and_then(|host| host_meta(host));
-        let merged = trees::joined(root, parts, &above)?;
-        let loaded = trees::edited(merged, true, |place, node, edit| {
-            if node.is_dir()
-                && !place.is_root()
-                && let Some(meta) = above(place)
-            {
-                edit.meta = meta;
-            }
-            if place.is_root() {
-                edit.meta = root;
-            }
-            Ok(true)
-        })?;
-        Ok((loaded, top.is_none()))
+        Ok((trees::joined(own_root(), parts)?, paths.is_empty()))
     }
-}
-
-/// Drops metadata of the root and of directories above `place`, which other sources describe.
-fn only_below(loaded: Loaded, place: &ImagePath) -> Result<Loaded> {
-    trees::edited(loaded, true, |path, _, _| Ok(path.starts_with(place) || place.starts_with(path)))
-}
-
-/// Path in the image; adds the directories above it to `hosts`.
-fn place_of(path: &Path, hosts: &mut HashMap<ImagePath, PathBuf>) -> Result<Option<ImagePath>> {
-    let (mut place, mut host) = (ImagePath::root(), PathBuf::new());
-    for component in path.components() {
-        host.push(component);
-        if let Component::Normal(name) = component {
-            place.push(Name::new(name.as_bytes()).map_err(Error::usage)?);
-            hosts.insert(place.clone(), host.clone());
-        } else if !place.is_root() {
-            return Err(Error::usage(format!("source path {path:?} can't have '.' or '..' in it")));
-        }
-    }
-    Ok((!place.is_root()).then_some(place))
-}
-
-fn place_above(place: &ImagePath) -> ImagePath {
-    let mut parent = place.clone();
-    parent.pop();
-    parent
-}
-
-fn host_meta(path: &Path) -> Option<Meta> {
-    let found = std::fs::metadata(path).ok()?;
-    Some(Meta {
-        mode: (found.mode() & 0o7777) as u16,
-        owner: Owner { uid: found.uid(), gid: found.gid() },
-        mtime: Timestamp::from_seconds(found.mtime()),
-    })
 }
 
 /// Writable by all, owned by this user, modified now.
@@ -251,14 +232,6 @@ pub fn identities(sources: &[PathBuf], path: &Path) -> Vec<(u64, u64)> {
     };
     let found = candidates.iter().filter_map(|path| path.symlink_metadata().ok());
     found.map(|found| (found.dev(), found.ino())).collect()
-}
-
-/// True for a directory on another filesystem than the source.
-pub fn is_mount_point(sources: &[PathBuf], path: &ImagePath) -> bool {
-    let [source] = sources else { return false };
-    let device = |path: &Path| path.symlink_metadata().ok().map(|found| found.dev());
-    let host = source.join(OsStr::from_bytes(path.as_bytes()));
-    matches!((device(source), device(&host)), (Some(one), Some(other)) if one != other)
 }
 
 /// Lines are paths of the image with priorities.
