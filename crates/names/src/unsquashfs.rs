@@ -10,7 +10,7 @@ use crate::common::{selected, when};
 use crate::squash::modes::Modes;
 use crate::squash::{follow, help, superblock, unpseudo};
 use packfs::read::LoadedVolume;
-use packfs::sink::{Existing, LossKind, UnpackOptions, UnpackReport};
+use packfs::sink::{Existing, LossKind, OwnerPolicy, UnpackOptions, UnpackReport};
 use packfs::{
     Edited, Error, FileType, ImagePath, Node, NodeId, NodeKind, OpenOptions, Opened, Progress, Result,
     ResultExt, Timestamp, Tree,
@@ -20,6 +20,7 @@ use regex::bytes::Regex;
 use std::collections::HashMap;
 use std::ffi::OsString;
 use std::io::Write;
+use std::num::NonZeroU16;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -145,7 +146,7 @@ impl Job {
 
     fn open(&self) -> Result<Opened> {
         let offset = self.given.text("-offset")?.map(|text| size("-offset", text)).transpose()?.unwrap_or(0);
-        let jobs = self.given.number::<u16>("-processors")?.map_or(0, usize::from);
+        let jobs = self.given.number::<NonZeroU16>("-processors")?.map_or(0, |jobs| jobs.get().into());
         let image = &self.image;
         std::fs::File::open(image).or_io(|| format!("Could not open {}", image.display()))?;
         let opened = OpenOptions::new().offset(offset).jobs(jobs).outermost().open(image);
@@ -177,11 +178,12 @@ impl Job {
         }
         let is_list = self.is_list();
         let is_quiet = self.given.has("-quiet");
-        let form = if is_list {
+        let is_listing = is_list || self.given.has("-info") || self.given.has("-linfo");
+        let form = if is_listing {
             Form::Silent
         } else if self.given.has("-percentage") {
             Form::Percentage
-        } else if self.given.has("-no-progress") || self.given.has("-info") {
+        } else if self.given.has("-no-progress") {
             Form::Silent
         } else {
             Form::Bar
@@ -203,9 +205,18 @@ impl Job {
         if !is_quiet {
             self.tell_start(&opened, &loaded.tree)?;
         }
-        if self.given.has("-info") || self.given.has("-linfo") {
+        if is_listing {
             self.list(&loaded.tree, clock, &lens)?;
         }
+        let loaded = if packfs::mount::is_root() {
+            loaded
+        } else {
+            // The bits would be those of another owner.
+            selected::selected(loaded, |_, _, edit| {
+                edit.meta.mode &= 0o1777;
+                true
+            })?
+        };
         let result = self.unpack(&opened, &loaded, &teller);
         teller.finish();
         if let (Err(_), Some(code)) = (&result, teller.stopped()) {
@@ -264,6 +275,13 @@ impl Job {
         if self.is_list() && self.given.has("-pf") {
             return Err(Error::usage("lists (-ls, -lls etc.) and -pf cannot be printed together"));
         }
+        let milder = ["-ignore-errors", "-no-exit-code"].into_iter().find(|name| self.given.has(name));
+        if let Some(milder) = milder.filter(|_| self.given.has("-strict-errors")) {
+            return Err(Error::usage(format!("Both -strict-errors and {milder} should not be set")));
+        }
+        if self.dest.as_os_str().is_empty() && !self.is_list() {
+            return Err(Error::usage("-dest: the path is empty; . is the current directory"));
+        }
         let (mut extract, mut exclude) = (PathPatterns::default(), PathPatterns::default());
         let (kind, is_exclude) = (self.kind()?, self.given.has("-excludes"));
         let mut take = |name: &[u8], is_exclude: bool, is_followed: bool| {
@@ -296,6 +314,8 @@ impl Job {
         let id = |name: &str, ids: Ids| self.given.text(name)?.map(|text| ids.id(text)).transpose();
         let mode = |name: &str| self.given.text(name)?.map(str::parse).transpose();
         let compiled = |name: &str| self.given.last(name).map(|text| regex(text.as_bytes())).transpose();
+        let includes = ["-xattrs-include", "-user-xattrs"];
+        let include = self.given.options.iter().rev().find(|(name, _)| includes.contains(name));
         let time = self.given.text("-all-time")?.map(|text| when::seconds("-all-time", text)).transpose()?;
         Ok(Wanted {
             extract,
@@ -308,8 +328,10 @@ impl Job {
             file_mode: mode("-force-file-mode")?,
             dir_mode: mode("-force-dir-mode")?,
             xattrs_exclude: compiled("-xattrs-exclude")?,
-            xattrs_include: compiled("-xattrs-include")?,
-            user_xattrs: self.given.has("-user-xattrs"),
+            xattrs_include: match include {
+                Some(("-user-xattrs", _)) => Some(regex(b"^user.")?),
+                _ => compiled("-xattrs-include")?,
+            },
         })
     }
 
@@ -340,14 +362,14 @@ impl Job {
     }
 
     fn tell_start(&self, opened: &Opened, tree: &Tree) -> Result<()> {
-        let jobs = self.given.number::<u16>("-processors").ok().flatten().map(usize::from);
-        let count = jobs.filter(|jobs| *jobs > 0).unwrap_or_else(packfs::processor_count);
+        let jobs = self.given.number::<NonZeroU16>("-processors")?.map(|jobs| jobs.get().into());
+        let count = jobs.unwrap_or_else(packfs::processor_count);
         let block =
             superblock::Superblock::read(opened).map_or(1 << 17, |found| u64::from(found.block_size)).max(1);
         let lens =
             tree.nodes().map(|(_, node)| if let NodeKind::File { len, .. } = node.kind { len } else { 0 });
         let blocks = lens.fold(0_u64, |sum, len| sum.saturating_add(len.div_ceil(block)));
-        let inodes = tree.nodes().filter(|(_, node)| !node.is_dir()).count();
+        let inodes = other_names(tree);
         let s = if count == 1 { "" } else { "s" };
         report::print(format_args!(
             "Parallel unsquashfs: Using {count} processor{s}\n{inodes} inodes ({blocks} blocks) to write\n\n"
@@ -356,13 +378,15 @@ impl Job {
 
     fn unpack(&self, opened: &Opened, loaded: &LoadedVolume, teller: &dyn Progress) -> Result<UnpackReport> {
         let is_strict = self.given.has("-strict-errors");
-        let dest = if self.dest.as_os_str().is_empty() { Path::new("/") } else { &self.dest };
-        let replaces = self.given.has("-force");
-        if !replaces {
+        let (dest, replaces) = (&self.dest, self.given.has("-force"));
+        if replaces {
+            refuse_other_directories(&loaded.tree, dest)?;
+        } else {
             refuse_what_is_there(&loaded.tree, dest)?;
         }
         let options = UnpackOptions {
             existing: if replaces { Existing::Replace } else { Existing::Merge },
+            owner: if packfs::mount::is_root() { OwnerPolicy::Auto } else { OwnerPolicy::Current },
             xattrs: has_attributes(&self.given),
             strict: is_strict,
             fail_fast: is_strict,
@@ -379,8 +403,6 @@ impl Job {
                 LossKind::Device => "create_inode: failed to create character device",
                 LossKind::SpecialFile => "create_inode: failed to create fifo",
                 LossKind::Xattr => "write_xattr: failed to write xattrs of",
-                // Ordinary users own the files.
-                _ if !packfs::mount::is_root() => continue,
                 _ => "set_attributes: failed to set attributes of",
             };
             told = true;
@@ -442,7 +464,6 @@ struct Wanted {
     dir_mode: Option<Modes>,
     xattrs_exclude: Option<Regex>,
     xattrs_include: Option<Regex>,
-    user_xattrs: bool,
 }
 
 impl Wanted {
@@ -464,7 +485,6 @@ impl Wanted {
         edit.xattrs.retain(|name, _| {
             self.xattrs_exclude.as_ref().is_none_or(|regex| !regex.is_match(name))
                 && self.xattrs_include.as_ref().is_none_or(|regex| regex.is_match(name))
-                && (!self.user_xattrs || name.starts_with(b"user."))
         });
         true
     }
@@ -483,12 +503,29 @@ fn refuse_what_is_there(tree: &Tree, dest: &Path) -> Result<()> {
     Ok(())
 }
 
-fn created(tree: &Tree) -> String {
-    let mut counts = [0_u64; 7];
-    let (mut names, mut walk) = (0_u64, tree.walk());
+fn refuse_other_directories(tree: &Tree, dest: &Path) -> Result<()> {
+    let mut walk = tree.walk();
+    while let Some((path, id)) = walk.next() {
+        let place = dest.join(std::ffi::OsStr::from_bytes(path.as_bytes()));
+        let is_other = || place.symlink_metadata().is_ok_and(|found| !found.is_dir());
+        if !path.is_root() && tree.node(id).is_dir() && is_other() {
+            let error = Error::failed(format!("{place:?} is in the place of a directory"));
+            return Err(error.hint("links of the target are not followed: remove it"));
+        }
+    }
+    Ok(())
+}
+
+fn other_names(tree: &Tree) -> u64 {
+    let (mut names, mut walk) = (0, tree.walk());
     while let Some((_, id)) = walk.next() {
         names += u64::from(!tree.node(id).is_dir());
     }
+    names
+}
+
+fn created(tree: &Tree) -> String {
+    let mut counts = [0_u64; 7];
     for (id, node) in tree.nodes() {
         let row = match node.kind.file_type() {
             FileType::File => 0,
@@ -501,7 +538,7 @@ fn created(tree: &Tree) -> String {
         counts[row] += 1;
         counts[6] += u64::from(!node.is_dir() && id != NodeId::ROOT);
     }
-    counts[6] = names.saturating_sub(counts[6]);
+    counts[6] = other_names(tree).saturating_sub(counts[6]);
     let words = [
         ("file", "files"),
         ("directory", "directories"),
@@ -520,7 +557,6 @@ fn created(tree: &Tree) -> String {
 
 /// The last option about attributes counts, including a selection of some.
 fn has_attributes(given: &Given) -> bool {
-    let about = ["-xattrs", "-no-xattrs", "-xattrs-include", "-xattrs-exclude"];
-    let last = given.options.iter().rev().find(|(name, _)| about.contains(name));
+    let last = given.options.iter().rev().find(|(name, _)| name.contains("xattrs"));
     last.is_none_or(|(name, _)| *name != "-no-xattrs")
 }

@@ -5,7 +5,7 @@ use super::fixture::Run;
 use super::names::{Names, words};
 use packfs_testkit::peer_since;
 use rustix::fs::XattrFlags;
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::PathBuf;
 use std::process::Command;
 
@@ -92,10 +92,11 @@ fn attributes_are_those_of_the_last_option_and_of_definitions_without_effect() {
 #[test]
 fn options_that_exclude_each_other_are_refused() {
     let names = Names::new();
+    names.ours("mksquashfs", "rootfs a.img").ended(0);
     let refused = |tool: &str, line: &str| {
         let ours = names.ours(tool, line);
         assert_eq!((ours.code, ours.text()), (Some(1), ""), "{tool} {line}");
-        assert!(!names.path("new.img").exists(), "{tool} {line}");
+        assert!(!names.path("new.img").exists() && !names.path("squashfs-root").exists(), "{tool} {line}");
         if let Some(peer) = peer_since(tool, "4.7") {
             let theirs: Run = names.theirs(&peer, &words(line), None);
             assert_eq!(theirs.code, Some(1), "{tool} {line}\n{}", theirs.stderr);
@@ -116,6 +117,15 @@ fn options_that_exclude_each_other_are_refused() {
     ] {
         refused("mksquashfs", line);
     }
+    for line in [
+        "-strict-errors -ignore-errors a.img",
+        "-strict-errors -no-exit-code -ls a.img",
+        "-processors 0 a.img",
+        "-exclude-list ; a.img",
+        "-d '' a.img etc",
+    ] {
+        refused("unsquashfs", line);
+    }
 }
 
 #[test]
@@ -129,6 +139,19 @@ fn numbers_may_have_blanks_before_them_and_all_suffixes_of_the_tool() {
     ] {
         names.same_image(&peer, "mksquashfs", line, None);
     }
+}
+
+#[test]
+fn links_in_the_place_of_folders_are_neither_followed_nor_replaced() {
+    let names = Names::new();
+    names.ours("mksquashfs", "rootfs a.img").ended(0);
+    std::fs::create_dir_all(names.path("at/real")).unwrap();
+    symlink("real", names.path("at/usr")).unwrap();
+    let run = names.ours("unsquashfs", "-f -d at a.img");
+    assert_eq!(run.code, Some(1));
+    assert!(run.stderr.contains("\"at/usr\" is in the place of a directory"), "{}", run.stderr);
+    assert!(names.path("at/usr").is_symlink() && !names.path("at/etc").exists());
+    names.ours("unsquashfs", "-f -d at a.img etc").ended(0);
 }
 
 #[test]
@@ -155,5 +178,25 @@ fn folders_of_other_filesystems_are_left_out_of_each_source() {
             assert_eq!(list.lines().any(|row| row == format!("_/{place}")), is_there, "{line}\n{list}");
             assert!(!list.contains(&format!("{place}/")), "{line}\n{list}");
         }
+    }
+}
+
+#[test]
+fn ordinary_users_own_what_they_unpack_and_hear_of_other_losses() {
+    let names = Names::new();
+    names.ours("mksquashfs", "rootfs a.img -force-uid 7 -force-file-mode 4755").ended(0);
+    let for_all = || std::fs::Permissions::from_mode(0o777);
+    std::fs::set_permissions(names.path(""), for_all()).unwrap();
+    let as_nobody = |line: &str| {
+        let words = words(line).into_iter();
+        names.fixture.run_as_nobody(["as", "unsquashfs", "-n"].into_iter().chain(words))
+    };
+    as_nobody("-strict-errors -no-xattrs -d own a.img").ended(0);
+    if packfs_testkit::is_root() {
+        std::fs::create_dir(names.path("other")).unwrap();
+        std::fs::set_permissions(names.path("other"), for_all()).unwrap();
+        let run = as_nobody("-no-xattrs -d other a.img");
+        assert_eq!(run.code, Some(2));
+        assert!(run.stderr.contains("failed to set attributes of other"), "{}", run.stderr);
     }
 }

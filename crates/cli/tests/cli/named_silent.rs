@@ -299,6 +299,9 @@ fn the_last_option_about_attributes_counts() {
         ("-no-xattrs -xattrs-include note", true),
         ("-xattrs-include note -no-xattrs", false),
         ("-no-xattrs -xattrs-exclude other", true),
+        ("-no-xattrs -user-xattrs", true),
+        ("-xattrs-include other -user-xattrs", true),
+        ("-user-xattrs -xattrs-include other", false),
     ] {
         names.ours("unsquashfs", &format!("-n -d u {line} o")).ended(0);
         let mut value = [0; 8];
