@@ -155,6 +155,26 @@ fn links_in_the_place_of_folders_are_neither_followed_nor_replaced() {
 }
 
 #[test]
+fn times_are_listed_in_zones_by_name_and_without_rules() {
+    let Some(peer) = peer_since("unsquashfs", "4.7") else { return };
+    let names = Names::new();
+    names.ours("mksquashfs", "rootfs a.img -mkfs-time 0").ended(0);
+    let listed_in = |zone: &str, mut command: Command| {
+        let out = command.args(["-s", "a.img"]).current_dir(names.path("")).env("TZ", zone).output();
+        String::from_utf8(out.unwrap().stdout).unwrap()
+    };
+    let listed = |command| listed_in("ABC5DEF", command);
+    let ours = listed(Command::new(names.path("bin/unsquashfs")));
+    assert!(ours.contains("Wed Dec 31 19:00:00 1969"), "{ours}");
+    assert_eq!(ours, listed(peer.command(&[])));
+    // The database of zones may be missing.
+    if std::path::Path::new("/usr/share/zoneinfo/Asia/Tokyo").exists() {
+        let ours = listed_in("Asia/Tokyo", Command::new(names.path("bin/unsquashfs")));
+        assert!(ours.contains("Thu Jan  1 09:00:00 1970"), "{ours}");
+    }
+}
+
+#[test]
 fn folders_of_other_filesystems_are_left_out_of_each_source() {
     if !packfs_testkit::is_root() {
         packfs_testkit::skip("mounting a filesystem needs root");

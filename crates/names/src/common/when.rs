@@ -24,7 +24,9 @@ pub struct Clock(TimeZone);
 impl Clock {
     /// Uses the zone of this machine, or `TZ`.
     pub fn local() -> Self {
-        Clock(TimeZone::try_system().unwrap_or(TimeZone::UTC))
+        // The C library completes a zone such as `EST5EDT` by the rules of the United States.
+        let short = || TimeZone::posix(&(std::env::var("TZ").ok()? + ",M3.2.0,M11.1.0")).ok();
+        Clock(TimeZone::try_system().ok().or_else(short).unwrap_or(TimeZone::UTC))
     }
 
     pub fn utc() -> Self {
