@@ -62,7 +62,10 @@ fn what_was_signed_is_verified_and_nothing_else_is() {
         lines[..3].join("\n"),
         String::new(),
         signature.replace(lines[3], "AAAA"),
-        signature.replace(lines[3], &lines[3].replace(['a', 'b', 'c', 'd'], "e")),
+        signature.replace(
+            lines[3],
+            &format!("{}{}", if lines[3].starts_with('e') { 'f' } else { 'e' }, &lines[3][1..]),
+        ),
         signature.replace(lines[1], "RUQ="),
         "\u{e4}\n".repeat(4),
     ];

@@ -27,7 +27,7 @@ const NG: &[Call] = &[
                 "<a.tar -q -E usr -c gzip OUT",
                 "<a.tar -q -E usr/* OUT",
                 "<a.tar -q -E *hidden -E /etc/ -x OUT",
-                "<a.tar -q -E @(usr|etc) OUT",
+                "<a.tar -q --exclude=@(usr|etc) OUT",
                 "<a.tar -q -E * -d uid=7 OUT",
                 "<a.tar -q -b 64K -X dictsize=1M,level=0x3,level=1, OUT",
                 "<a.tar -q -c lzo -X algorithm=lzo1x_999,level=1 OUT",
