@@ -23,7 +23,7 @@ impl Builder {
             tools::fetch_zig()?;
         }
         let zig_path = tools::zig_path();
-        let zig = self.zig.unwrap_or(zig_path.is_some() && target.ends_with("-musl"));
+        let zig = self.zig.unwrap_or(zig_path.is_some() && target.contains("-musl"));
         let build_std = self.check(target, zig, zig_path.is_some())?;
         eprintln!("building {target}{}", if zig { " by cargo zigbuild" } else { "" });
         let mut cargo = metadata::cargo();
@@ -47,7 +47,7 @@ impl Builder {
         if let Some(path) = zig_path.filter(|_| zig) {
             cargo.env("PATH", path);
         }
-        cargo.env("CARGO_ENCODED_RUSTFLAGS", flags()?);
+        cargo.env("CARGO_ENCODED_RUSTFLAGS", flags(build_std && zig)?);
         shell::run(cargo.current_dir(workspace::root()))?;
         let program = workspace::target().join(target).join(PROFILE).join("packfs");
         check_static(&program)?;
@@ -70,7 +70,7 @@ impl Builder {
             ));
         }
         let is_foreign = !target.starts_with(std::env::consts::ARCH);
-        let needs = if target.ends_with("-musl") && !is_foreign { Some("musl-gcc") } else { None };
+        let needs = if target.contains("-musl") && !is_foreign { Some("musl-gcc") } else { None };
         match needs {
             Some(program) if !zig && shell::find_program(program).is_none() => Err(Failure::new(format!(
                 "{program} is missing, which compiles C for {target}\n\
@@ -106,12 +106,17 @@ pub fn rustc() -> OsString {
 }
 
 /// Returns flags of rustc: static linking, and paths that do not depend on the machine.
-fn flags() -> Result<OsString> {
+///
+/// `from_zig`: zig has what the toolchain lacks, such as `crt1.o`.
+fn flags(from_zig: bool) -> Result<OsString> {
     let home = std::env::var_os("CARGO_HOME").map(PathBuf::from);
     let home = home.or_else(|| std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".cargo")));
     let library = shell::capture(Command::new(rustc()).args(["--print", "sysroot"]))?;
     let library = PathBuf::from(library.trim()).join("lib/rustlib/src/rust");
     let mut flags = OsString::from("-Ctarget-feature=+crt-static");
+    if from_zig {
+        flags.push("\x1f-Clink-self-contained=no");
+    }
     for (from, to) in [(Some(workspace::root()), "/packfs"), (home, "/cargo"), (Some(library), "/rust")] {
         if let Some(from) = from {
             flags.push("\x1f--remap-path-prefix=");
