@@ -78,7 +78,8 @@ mkdir outer
 cp b.erofs outer/inner.erofs
 packfs pack -q outer outer.sqfs
 port=${PORT:-18765}
-packfs serve outer.sqfs --listen "127.0.0.1:$port" > serve.log 2>&1 &
+# Without a shell around it, which alone the signal would end.
+(exec $RUN "$name/bin/packfs" serve outer.sqfs --listen "127.0.0.1:$port") > serve.log 2>&1 &
 server=$!
 trap 'kill $server 2> /dev/null || true' EXIT
 until grep -q "$port" serve.log; do sleep 0.2; kill -0 $server; done
