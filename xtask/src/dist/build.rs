@@ -106,8 +106,6 @@ pub fn rustc() -> OsString {
 }
 
 /// Returns flags of rustc: static linking, and paths that do not depend on the machine.
-///
-/// `from_zig`: zig has what the toolchain lacks, such as `crt1.o`.
 fn flags(from_zig: bool) -> Result<OsString> {
     let home = std::env::var_os("CARGO_HOME").map(PathBuf::from);
     let home = home.or_else(|| std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".cargo")));
@@ -115,6 +113,7 @@ fn flags(from_zig: bool) -> Result<OsString> {
     let library = PathBuf::from(library.trim()).join("lib/rustlib/src/rust");
     let mut flags = OsString::from("-Ctarget-feature=+crt-static");
     if from_zig {
+        // zig has what the toolchain lacks, such as `crt1.o`.
         flags.push("\x1f-Clink-self-contained=no");
     }
     for (from, to) in [(Some(workspace::root()), "/packfs"), (home, "/cargo"), (Some(library), "/rust")] {
