@@ -122,7 +122,7 @@ fn copy(from: &Path, to: &Path) {
     run(Command::new("cp").arg("--sparse=always").arg(from).arg(to));
 }
 
-/// Fills the log with records, and leaves changes in it.
+/// Fills the log with records, and leaves changes in it. Linux writes no more after that, so a copy is of one moment.
 fn change(root: &Path, records: u32) {
     fs::create_dir(root.join("records")).unwrap();
     for index in 0..records {
@@ -137,6 +137,7 @@ fn change(root: &Path, records: u32) {
         fs::File::open(path).unwrap().sync_all().unwrap();
     }
     run(Command::new("bash").args(["-c", CHANGES, "change"]).arg(root));
+    run(Command::new("xfs_io").args(["-x", "-c", "shutdown"]).arg(root));
 }
 
 fn device(path: &Path) -> Arc<dyn Image> {
