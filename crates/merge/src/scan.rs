@@ -93,7 +93,8 @@ pub(crate) fn scan(
     progress: &dyn Progress,
 ) -> Result<Scanned> {
     let hints = inputs.iter().map(|input| input.volume.inode_count_hint());
-    progress.begin(Stage::Scan, hints.fold(0, u64::saturating_add), 0);
+    let hint = hints.fold(0, u64::saturating_add);
+    progress.begin(Stage::Scan, hint, 0);
     let implied = options.implied.meta(None);
     let mut scan = Scan {
         inputs,
@@ -102,7 +103,7 @@ pub(crate) fn scan(
         progress,
         warm,
         builder: TreeBuilder::new(implied),
-        sources: Sources::default(),
+        sources: Sources::new(hint),
         seen_dirs: HashMap::new(),
         open: Vec::new(),
         names: DirNames::default(),
@@ -265,6 +266,13 @@ impl<'a> Scan<'a> {
             let row = self.names.add(open.name, name);
             return self.open_dir(build, &rows, row, open.depth.saturating_add(1));
         }
+        // The visible entry of several may be a further name of a node.
+        if let (2.., What::Inode(id, _)) = (found.len(), last.found.what)
+            && let Some(build) = self.sources.find((last.found.input, id))
+        {
+            self.builder.link_child(open.build, checked, build);
+            return Ok(());
+        }
         self.add(open.build, checked, last).map_err(|error| error.at(self.path(open.name, name)))
     }
 
@@ -297,11 +305,6 @@ impl<'a> Scan<'a> {
     fn add(&mut self, parent: BuildId, name: Name<'_>, row: &Described) -> Result<()> {
         let Some((id, inode, xattrs)) = &row.inode else { return Ok(()) };
         let input = row.found.input;
-        // The visible entry may be a further name of a node.
-        if let Some(build) = self.sources.find((input, *id)) {
-            self.builder.link_child(parent, name, build);
-            return Ok(());
-        }
         self.meter.xattrs(xattrs)?;
         let content = ContentId(self.builder.node_count());
         let volume = &*self.input(input)?.volume;

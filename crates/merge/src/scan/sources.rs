@@ -8,7 +8,9 @@ use packfs_core::BuildId;
 use packfs_format::InodeId;
 use std::hash::{BuildHasher, RandomState};
 
-#[derive(Default)]
+/// Most rows that an image's own count makes room for.
+const EXPECTED_MAX: u64 = 1 << 20;
+
 pub(super) struct Sources {
     rows: Rows,
     linked: HashTable<BuildId>,
@@ -37,6 +39,12 @@ impl Rows {
 }
 
 impl Sources {
+    /// With room for the nodes that the inputs claim to have.
+    pub(super) fn new(expected: u64) -> Self {
+        let linked = HashTable::with_capacity(expected.min(EXPECTED_MAX) as usize);
+        Sources { rows: Rows::default(), linked, hashing: RandomState::new() }
+    }
+
     pub(super) fn find(&self, source: (u32, InodeId)) -> Option<BuildId> {
         let is_source = |build: &BuildId| self.rows.get(build.index()) == Some(source);
         self.linked.find(self.hashing.hash_one(source), is_source).copied()
@@ -67,7 +75,7 @@ mod tests {
     #[test]
     fn nodes_are_found_by_input_and_inode() {
         let mut tree = TreeBuilder::new(Meta::default());
-        let mut sources = Sources::default();
+        let mut sources = Sources::new(1000);
         sources.push((0, InodeId(0)));
         let mut builds = Vec::new();
         let source = |index: u64| ((index / 700) as u32, InodeId(index % 700));

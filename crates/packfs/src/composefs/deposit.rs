@@ -6,6 +6,7 @@ use packfs_core::{
     ContentId, ContentReader, Contents, Error, FileImage, Image, Progress, Result, ResultExt, Stage, usize_of,
 };
 use packfs_integrity::{FsVerityOptions, enable_fs_verity, fs_verity_digest};
+use std::collections::HashSet;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
@@ -34,6 +35,8 @@ pub(super) struct Deposit<'a> {
     /// Set if each object has to have fs-verity.
     pub requires_fs_verity: bool,
     pub progress: &'a dyn Progress,
+    /// Digests of objects that a thread has taken on: files with equal contents have one.
+    pub taken: Mutex<HashSet<[u8; 32]>>,
     pub counts: Written,
 }
 
@@ -98,6 +101,9 @@ impl Deposit<'_> {
         }
         let digest = self.hashed(id, len, None)?;
         let Some(store) = self.store else { return Ok(Deposited::Object(digest)) };
+        if !self.taken.lock().unwrap_or_else(PoisonError::into_inner).insert(digest) {
+            return Ok(Deposited::Object(digest));
+        }
         let path = store.join(path_of(&digest));
         match std::fs::symlink_metadata(&path) {
             Ok(found) if found.is_file() && found.len() == len => {
