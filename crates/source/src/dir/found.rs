@@ -10,6 +10,8 @@ use std::path::Path;
 
 /// Linux's limit of the list of attribute names, and of a value.
 const XATTR_LEN_MAX: usize = 1 << 16;
+/// Room for most lists of names: Linux allocates a buffer of the same length for each call.
+const XATTR_LEN_FEW: usize = 1 << 10;
 /// Linux's limit of a link target.
 const TARGET_LEN_MAX: usize = 4096;
 
@@ -84,9 +86,11 @@ impl Looker {
         let path = [b"/proc/self/fd/", fd_number.as_bytes(), b"/", name].concat();
         let path = Path::new(OsStr::from_bytes(&path));
         let follow = self.follow || name.is_empty();
-        let names = &mut self.buffer[..];
-        let listed =
-            if follow { rustix::fs::listxattr(path, names) } else { rustix::fs::llistxattr(path, names) };
+        let list = if follow { rustix::fs::listxattr } else { rustix::fs::llistxattr };
+        let listed = match list(path, &mut self.buffer[..XATTR_LEN_FEW]) {
+            Err(Errno::RANGE) => list(path, &mut self.buffer[..]),
+            listed => listed,
+        };
         let len = match listed {
             Ok(0) | Err(Errno::NOTSUP) => return Ok(Xattrs::new()),
             Err(Errno::NOENT) if follow => return Ok(Xattrs::new()),
