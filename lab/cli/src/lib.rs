@@ -12,6 +12,7 @@
 mod advise;
 mod common;
 mod devices;
+mod limits;
 mod list;
 mod plan;
 mod pread;
@@ -59,6 +60,7 @@ enum Verb {
     Report(report::Opts),
     List(list::Opts),
     Devices(devices::Opts),
+    Limits(limits::Opts),
     Advise(Box<advise::Opts>),
     Pread(pread::Opts),
     /// Print shell completions
@@ -92,6 +94,7 @@ fn run(verb: Verb) -> Outcome {
         Verb::Report(opts) => opts.run(),
         Verb::List(opts) => opts.run(),
         Verb::Devices(opts) => opts.run(),
+        Verb::Limits(opts) => opts.run(),
         Verb::Advise(opts) => opts.run(),
         Verb::Pread(opts) => opts.run(),
         Verb::Completions { shell } => completions::print(shell, Cli::command(), "packfs-lab"),

@@ -10,6 +10,7 @@
 #![forbid(unsafe_code)]
 
 pub mod advise;
+pub mod limits;
 mod lookup;
 pub mod machine;
 pub mod plans;

@@ -8,7 +8,7 @@ use packfs_core::BuildId;
 use packfs_format::InodeId;
 use std::hash::{BuildHasher, RandomState};
 
-/// Most rows that an image's own count makes room for.
+// Of the number that images state.
 const EXPECTED_MAX: u64 = 1 << 20;
 
 pub(super) struct Sources {
@@ -39,7 +39,6 @@ impl Rows {
 }
 
 impl Sources {
-    /// With room for the nodes that the inputs claim to have.
     pub(super) fn new(expected: u64) -> Self {
         let linked = HashTable::with_capacity(expected.min(EXPECTED_MAX) as usize);
         Sources { rows: Rows::default(), linked, hashing: RandomState::new() }

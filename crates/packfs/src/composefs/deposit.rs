@@ -35,14 +35,14 @@ pub(super) struct Deposit<'a> {
     /// Set if each object has to have fs-verity.
     pub requires_fs_verity: bool,
     pub progress: &'a dyn Progress,
-    /// Digests of objects that a thread has taken on: files with equal contents have one.
-    pub taken: Mutex<HashSet<[u8; 32]>>,
     pub counts: Written,
 }
 
 /// Counts of objects that were written.
 #[derive(Default)]
 pub(super) struct Written {
+    // Files with equal contents have one object.
+    taken: Mutex<HashSet<[u8; 32]>>,
     pub objects: AtomicU64,
     pub bytes: AtomicU64,
     /// Objects that share the blocks of files of the source.
@@ -100,10 +100,9 @@ impl Deposit<'_> {
             return Ok(Deposited::Held(bytes.into()));
         }
         let digest = self.hashed(id, len, None)?;
-        let Some(store) = self.store else { return Ok(Deposited::Object(digest)) };
-        if !self.taken.lock().unwrap_or_else(PoisonError::into_inner).insert(digest) {
-            return Ok(Deposited::Object(digest));
-        }
+        let is_new =
+            |_: &&Path| self.counts.taken.lock().unwrap_or_else(PoisonError::into_inner).insert(digest);
+        let Some(store) = self.store.filter(is_new) else { return Ok(Deposited::Object(digest)) };
         let path = store.join(path_of(&digest));
         match std::fs::symlink_metadata(&path) {
             Ok(found) if found.is_file() && found.len() == len => {
@@ -114,9 +113,8 @@ impl Deposit<'_> {
                 }
             }
             Ok(_) => {
-                let error =
-                    Error::failed(format!("cannot use object {path:?}: it is not a file of {len} bytes"));
-                return Err(error.hint("remove it, and pack again"));
+                let fault = format!("cannot use object {path:?}: it is not a file of {len} bytes");
+                return Err(Error::failed(fault).hint("remove it, and pack again"));
             }
             Err(_) => self.write(id, len, &path, digest)?,
         }
@@ -140,13 +138,11 @@ impl Deposit<'_> {
         std::fs::create_dir_all(folder).or_io(cannot)?;
         let mut file = NewFile::create(path, 0o644)?;
         let shared = self.hashed_clone(id, file.file(), path)?;
-        let found = match shared {
-            Some(found) => found,
-            None => {
-                file.file().set_len(len).or_io(cannot)?;
-                self.hashed(id, len, Some(file.file()))?
-            }
+        let copied = || {
+            file.file().set_len(len).or_io(cannot)?;
+            self.hashed(id, len, Some(file.file()))
         };
+        let found = shared.map_or_else(copied, Ok)?;
         if found != digest {
             return Err(Error::failed(format!("cannot create object {path:?}: its file changed meanwhile")));
         }
@@ -154,11 +150,10 @@ impl Deposit<'_> {
         file.close_for_writing()?;
         let has_fs_verity = self.seal(file.file(), path)?;
         file.finish(false)?;
-        let counts = &self.counts;
-        counts.objects.fetch_add(1, Ordering::Relaxed);
-        counts.bytes.fetch_add(len, Ordering::Relaxed);
-        counts.shared.fetch_add(shared.is_some().into(), Ordering::Relaxed);
-        counts.fs_verity.fetch_add(has_fs_verity.into(), Ordering::Relaxed);
+        self.counts.objects.fetch_add(1, Ordering::Relaxed);
+        self.counts.bytes.fetch_add(len, Ordering::Relaxed);
+        self.counts.shared.fetch_add(shared.is_some().into(), Ordering::Relaxed);
+        self.counts.fs_verity.fetch_add(has_fs_verity.into(), Ordering::Relaxed);
         Ok(())
     }
 

@@ -15,7 +15,6 @@ use std::collections::HashMap;
 use std::io::{BufRead, Read, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
 
 /// Options of making an image.
 #[derive(Clone, Debug, Default)]
@@ -145,7 +144,6 @@ pub fn make_of(source: &Source, options: &ComposefsOptions, progress: &dyn Progr
         store: options.objects.as_deref(),
         requires_fs_verity: options.requires_fs_verity,
         progress,
-        taken: Mutex::default(),
         counts: Written::default(),
     };
     let (nodes, files): (Vec<NodeId>, Vec<(ContentId, u64)>) = files_of(&loaded.tree).unzip();

@@ -45,8 +45,8 @@ const ROWS: &[Row] = &[
     ("32 bits", "-text4 -b4096 -I128 -O ^64bit,^metadata_csum,^huge_file", 100),
 ];
 
-/// Nothing but what a test writes changes the image: no commit by the clock, no tables of inodes made later.
-/// A copy of a mounted image is else of two moments where the machine is slow.
+/// Only what a test writes changes the image: no commit by the clock, no tables of inodes made
+/// later. On a slow machine, a copy of a mounted image would otherwise be of two moments.
 const STILL: &str = "rw,commit=600,noinit_itable";
 
 /// A filesystem that Linux may write to; unmounted when dropped.

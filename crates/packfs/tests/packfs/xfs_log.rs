@@ -122,7 +122,8 @@ fn copy(from: &Path, to: &Path) {
     run(Command::new("cp").arg("--sparse=always").arg(from).arg(to));
 }
 
-/// Fills the log with records, and leaves changes in it. Linux writes no more after that, so a copy is of one moment.
+/// Fills the log with records, and leaves changes in it. Linux writes no more after that, so that a
+/// copy is of one moment.
 fn change(root: &Path, records: u32) {
     fs::create_dir(root.join("records")).unwrap();
     for index in 0..records {

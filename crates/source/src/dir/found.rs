@@ -10,7 +10,7 @@ use std::path::Path;
 
 /// Linux's limit of the list of attribute names, and of a value.
 const XATTR_LEN_MAX: usize = 1 << 16;
-/// Room for most lists of names: Linux allocates a buffer of the same length for each call.
+// Linux allocates a buffer of this length for each call.
 const XATTR_LEN_FEW: usize = 1 << 10;
 /// Linux's limit of a link target.
 const TARGET_LEN_MAX: usize = 4096;
