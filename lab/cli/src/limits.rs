@@ -30,7 +30,7 @@ pub struct Opts {
     #[arg(long, value_name = "DIR", default_value = "/dev/shm")]
     scratch: PathBuf,
 
-    /// No lines about what is being measured
+    /// No progress lines
     #[arg(short, long)]
     quiet: bool,
 }
