@@ -9,7 +9,9 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use crate::failure::{Failure, Result};
-use crate::{api, corpus, flows, kernels, licenses, metadata, peers, python, shell, tidy, workspace};
+use crate::{
+    api, corpus, flows, instructions, kernels, licenses, metadata, peers, python, shell, tidy, workspace,
+};
 
 /// Run all checks and all tests
 #[derive(clap::Args)]
@@ -72,7 +74,10 @@ pub fn run(Options { peers, tests_only, fetch }: Options) -> Result<()> {
     }
     step(&mut steps, "tests", || test(peers))?;
     if !tests_only {
-        // Last, because both use what the tests have built.
+        // After the tests, because these use what they have built.
+        step(&mut steps, "instructions", || {
+            instructions::compare().map(|why| why.map_or(Outcome::Done, Outcome::Skipped))
+        })?;
         step(&mut steps, "python lints", || tool("clippy", "clippy", &PYTHON_LINTS, peers))?;
         step(&mut steps, "python", || {
             python::check().map(|done| done.map_or_else(Outcome::Skipped, |()| Outcome::Done))

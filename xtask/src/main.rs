@@ -17,6 +17,7 @@ mod failure;
 mod fidelity;
 mod flows;
 mod fuzz;
+mod instructions;
 mod kernels;
 mod licenses;
 mod matrix;
@@ -57,6 +58,7 @@ enum Task {
     Fidelity(fidelity::Options),
     Mutate(mutate::Options),
     Fuzz(fuzz::Options),
+    Instructions(instructions::Options),
     Coverage(coverage::Options),
 }
 
@@ -80,6 +82,7 @@ fn main() -> ExitCode {
         Task::Fidelity(options) => fidelity::run(options),
         Task::Mutate(options) => mutate::run(options),
         Task::Fuzz(options) => fuzz::run(options),
+        Task::Instructions(options) => instructions::run(options),
         Task::Coverage(options) => coverage::run(options),
     };
     match outcome {

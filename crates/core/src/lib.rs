@@ -72,7 +72,7 @@ pub use meta::{DeviceNumber, FileType, Implied, Meta, Owner, Timestamp, Xattrs};
 pub use order::Order;
 pub use path::{ImagePath, IntoImagePath, Name};
 pub use place::{Place, PlaceKind, is_reference, schemes, shown_place, url_scheme, without_secrets};
-pub use processors::{processor_count, thread_count};
+pub use processors::{in_parallel, processor_count, thread_count};
 pub use progress::{Progress, Silent, Stage, WithoutWarnings};
 pub use range::{blocks_of, len_of, parts_of, range_at, round_down, u32_of, usize_of};
 pub use similar::MostSimilar;

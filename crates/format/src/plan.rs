@@ -103,6 +103,8 @@ pub struct Placed<K: DataKind> {
     pub duplicate_bytes: u64,
     /// Blocks or clusters.
     pub data: K::Placed,
+    /// Threads for the metadata; 0 means one per processor.
+    pub jobs: usize,
 }
 
 /// A part of the image written by the format.

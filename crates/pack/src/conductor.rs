@@ -197,7 +197,7 @@ pub(crate) fn place<P: Placer>(
         let placement = Placement {
             job,
             out,
-            placed: Placed { files, ..Placed::default() },
+            placed: Placed { files, jobs: job.options.jobs, ..Placed::default() },
             failures: Failures::default(),
             by_class: ByClass::of_nodes(if job.options.survey.is_some() { files_len } else { 0 }),
             digests,

@@ -2,7 +2,7 @@
 
 use super::listing::{Child, Listing, ListingRecords, write_listing};
 use super::numbering::Numbering;
-use super::writer::{MetadataCodec, MetadataWriter};
+use super::writer::{MetadataCodec, MetadataWriter, StreamRef};
 use crate::place::InodeRef;
 use packfs_core::{DeviceNumber, Error, Node, NodeId, NodeKind, Result, Tree};
 use packfs_format::{Blocks, FilePlace, Placed, units::*};
@@ -69,16 +69,13 @@ impl InodeTables {
             inodes: MetadataWriter::new(compressed),
             listings: MetadataWriter::new(compressed),
             listing: None,
-            places: vec![NOWHERE; tree.node_count() as usize],
+            places: vec![StreamRef::NONE; tree.node_count() as usize],
             count: 0,
             record: Vec::new(),
         };
         writer.write(first_used)
     }
 }
-
-/// Marks an inode that is not written yet: references have 48 bits.
-const NOWHERE: u64 = u64::MAX;
 
 struct Writer<'a, R> {
     records: &'a R,
@@ -90,8 +87,7 @@ struct Writer<'a, R> {
     listings: MetadataWriter,
     /// Listing of the directory whose inode is next.
     listing: Option<Listing>,
-    /// Reference to each written inode, as on disk.
-    places: Vec<u64>,
+    places: Vec<StreamRef>,
     count: u32,
     record: Vec<u8>,
 }
@@ -107,18 +103,20 @@ impl<R: InodeRecords> Writer<'_, R> {
             }
         }
         let root = self.write_tree()?;
+        self.inodes.finish(self.codec)?;
+        self.listings.finish(self.codec)?;
         Ok(InodeTables {
-            references: self.references(),
-            root,
+            root: self.reference(root)?,
+            references: self.references()?,
             count: self.count,
-            inodes: self.inodes.finish(self.codec)?,
-            listings: self.listings.finish(self.codec)?,
+            inodes: self.inodes.into_table(),
+            listings: self.listings.into_table(),
         })
     }
 
     /// Writes inodes and listings along a walk, each directory after its contents; returns the
-    /// reference of the root.
-    fn write_tree(&mut self) -> Result<InodeRef> {
+    /// position of the root.
+    fn write_tree(&mut self) -> Result<StreamRef> {
         let tree = self.tree;
         let mut open = vec![(NodeId::ROOT, tree.entries(NodeId::ROOT), Vec::new())];
         loop {
@@ -146,9 +144,10 @@ impl<R: InodeRecords> Writer<'_, R> {
     }
 
     /// Writes the listing of a directory; `places` are the inodes of its entries.
-    fn write_listing(&mut self, dir: NodeId, places: &[InodeRef]) -> Result<()> {
+    fn write_listing(&mut self, dir: NodeId, places: &[StreamRef]) -> Result<()> {
         let mut children = Vec::with_capacity(places.len());
-        for (entry, &inode) in self.tree.entries(dir).zip(places) {
+        for (entry, &place) in self.tree.entries(dir).zip(places) {
+            let inode = self.reference(place)?;
             let file_type = self.tree.node(entry.node).kind.file_type();
             children.push(Child { entry, file_type, inode, number: self.numbering.number(entry.node) });
         }
@@ -158,17 +157,22 @@ impl<R: InodeRecords> Writer<'_, R> {
         Ok(())
     }
 
-    /// Writes an inode, unless an earlier name already wrote and shares it; returns its reference.
-    fn write_inode(&mut self, id: NodeId) -> Result<InodeRef> {
+    fn reference(&mut self, place: StreamRef) -> Result<InodeRef> {
+        let reference = self.inodes.reference(self.codec, place)?;
+        self.records.check_place(reference)?;
+        Ok(reference)
+    }
+
+    /// Writes an inode, unless an earlier name already wrote and shares it; returns its position.
+    fn write_inode(&mut self, id: NodeId) -> Result<StreamRef> {
         let node = self.tree.node(id);
         // A node with one name may have been written early.
         let is_shared = node.is_dir() || self.has_one_inode(node);
         let written = self.places[id.index()];
-        if is_shared && written != NOWHERE {
-            return Ok(InodeRef::from_raw(written));
+        if is_shared && written != StreamRef::NONE {
+            return Ok(written);
         }
         let place = self.inodes.position();
-        self.records.check_place(place)?;
         let listing = if node.is_dir() { self.listing.take() } else { None };
         let body = match &node.kind {
             NodeKind::Directory => {
@@ -189,7 +193,7 @@ impl<R: InodeRecords> Writer<'_, R> {
         self.record.clear();
         self.records.put_inode(&mut self.record, node, self.numbering.number(id), &body)?;
         self.inodes.append(self.codec, &self.record)?;
-        self.places[id.index()] = place.to_raw();
+        self.places[id.index()] = place;
         self.count += 1;
         Ok(place)
     }
@@ -207,14 +211,16 @@ impl<R: InodeRecords> Writer<'_, R> {
         }
     }
 
-    fn references(&self) -> Vec<u8> {
+    fn references(&mut self) -> Result<Vec<u8>> {
         let endian = self.codec.endian();
         let mut references = vec![0; self.places.len() * 8];
         for (&place, &number) in self.places.iter().zip(&self.numbering.numbers) {
-            let at = (number as usize).minus(1) * 8;
-            let place = if place == NOWHERE { 0 } else { place };
-            references[at..at + 8].copy_from_slice(&endian.bytes_of_u64(place));
+            if place != StreamRef::NONE {
+                let at = (number as usize).minus(1) * 8;
+                let reference = self.inodes.reference(self.codec, place)?.to_raw();
+                references[at..at + 8].copy_from_slice(&endian.bytes_of_u64(reference));
+            }
         }
-        references
+        Ok(references)
     }
 }

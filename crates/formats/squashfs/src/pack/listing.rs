@@ -1,6 +1,6 @@
 //! The listing of a directory, and the index of large ones since 2.1.
 
-use super::writer::{MetadataCodec, MetadataWriter};
+use super::writer::{MetadataCodec, MetadataWriter, StreamRef};
 use crate::place::InodeRef;
 use crate::records::SQUASHFS_DIR_COUNT;
 use crate::stored::SQUASHFS_METADATA_SIZE;
@@ -50,19 +50,17 @@ pub(crate) fn write_listing(
     codec: &mut MetadataCodec,
     children: &[Child<'_>],
 ) -> Result<Listing> {
-    let stream_start = table.stream_len();
-    let mut listing = Listing { start: table.position(), len: 0, index: Vec::new(), index_count: 0 };
+    let (stream_start, start) = (table.stream_len(), table.position());
+    let mut index: Vec<(u32, StreamRef, &[u8])> = Vec::new();
     let mut block_last = block_of(stream_start);
     let (mut rest, mut bytes) = (children, Vec::new());
     while let Some(first) = rest.first() {
         let (run, later) = rest.split_at(run_len(records, rest, table.stream_len()));
         let block = block_of(table.stream_len());
-        if block != block_last && records.has_index() && listing.index_count < u16::MAX {
+        if block != block_last && records.has_index() && index.len() < usize::from(u16::MAX) {
             block_last = block;
             let offset = (table.stream_len() - stream_start) as u32;
-            records.put_index_entry(&mut listing.index, offset, table.position().block, first.entry.name);
-            listing.index.extend_from_slice(first.entry.name);
-            listing.index_count += 1;
+            index.push((offset, table.position(), first.entry.name));
         }
         bytes.clear();
         records.put_header(&mut bytes, run);
@@ -73,14 +71,18 @@ pub(crate) fn write_listing(
         table.append(codec, &bytes)?;
         rest = later;
     }
-    listing.len = table.stream_len() - stream_start;
+    let len = table.stream_len() - stream_start;
     // An index follows the inode, so a search reads a block of inodes for it. For a listing of two
     // blocks that costs more reads than starting at the first.
-    if listing.len <= SQUASHFS_METADATA_SIZE as u64 {
-        listing.index.clear();
-        listing.index_count = 0;
+    if len <= SQUASHFS_METADATA_SIZE as u64 {
+        index.clear();
     }
-    Ok(listing)
+    let (mut bytes, index_count) = (Vec::new(), index.len() as u16);
+    for (offset, place, name) in index {
+        records.put_index_entry(&mut bytes, offset, table.reference(codec, place)?.block, name);
+        bytes.extend_from_slice(name);
+    }
+    Ok(Listing { start: table.reference(codec, start)?, len, index: bytes, index_count })
 }
 
 fn block_of(stream_offset: u64) -> u64 {

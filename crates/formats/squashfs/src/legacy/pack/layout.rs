@@ -17,7 +17,7 @@ pub(super) fn sections(
     plan: &Plan<Blocks>,
     placed: &Placed<Blocks>,
 ) -> Result<Vec<Section>> {
-    let mut codec = MetadataCodec::new(&options.metadata_codec(), options.endian)?;
+    let mut codec = MetadataCodec::new(&options.metadata_codec(), options.endian, placed.jobs)?;
     let owners = Owners::new(tree)?;
     let listings = DirRecords { version: options.version, endian: options.endian };
     let records = Inodes { listings, owners: &owners };

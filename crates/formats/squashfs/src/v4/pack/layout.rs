@@ -28,7 +28,7 @@ pub(super) fn sections(
     plan: &Plan<Blocks>,
     placed: &Placed<Blocks>,
 ) -> Result<Vec<Section>> {
-    let mut codec = MetadataCodec::new(&options.metadata_codec(), Endian::Little)?;
+    let mut codec = MetadataCodec::new(&options.metadata_codec(), Endian::Little, placed.jobs)?;
     let ids = Ids::new(tree)?;
     let xattrs = XattrTables::new(tree, &mut codec, !options.uncompressed.xattrs)?;
     let records = Inodes { ids: &ids, xattrs: &xattrs, block_len: options.block_len };

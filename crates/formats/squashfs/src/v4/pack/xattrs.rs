@@ -39,8 +39,9 @@ impl XattrTables {
                 count += 1;
             }
         }
-        let values = writer.out.finish(codec)?;
-        Ok(XattrTables { values, rows, count, index_of })
+        let mut values = writer.out;
+        values.finish(codec)?;
+        Ok(XattrTables { values: values.into_table(), rows, count, index_of })
     }
 
     /// Returns the row of a set; `SQUASHFS_INVALID_XATTR` if it is empty.
@@ -61,9 +62,13 @@ impl<'tree> SetWriter<'_, 'tree> {
         self.out.append(self.codec, bytes)
     }
 
+    fn reference(&mut self) -> Result<InodeRef> {
+        self.out.reference(self.codec, self.out.position())
+    }
+
     /// Encodes a set; `None` if no attribute can be represented.
     fn write(&mut self, set: &'tree Xattrs) -> Result<Option<disk::XattrId>> {
-        let start = self.out.position();
+        let start = self.reference()?;
         let (mut count, mut size) = (0, 0);
         for (name, value) in set {
             let Some((prefix, rest)) = split_xattr_name(name) else { continue };
@@ -89,7 +94,8 @@ impl<'tree> SetWriter<'_, 'tree> {
 
     fn write_value(&mut self, value: &'tree [u8]) -> Result<()> {
         if value.len() >= SHARED_VALUE_LEN_MIN {
-            self.places.insert(value, self.out.position());
+            let place = self.reference()?;
+            self.places.insert(value, place);
         }
         self.append(disk::XattrVal { vsize: (value.len() as u32).into() }.as_bytes())?;
         self.append(value)
