@@ -22,7 +22,7 @@ pub struct Options {
 const LIST: &str = "xtask/instructions.txt";
 /// Most difference from the listed count, in percent.
 const TOLERANCE: u64 = 1;
-/// `rep movsb` counts as an instruction a byte, and clearing depends on what threads have freed.
+// `rep movsb` counts as an instruction a byte, and clearing depends on what threads have freed.
 const NO_REP: &str =
     "glibc.cpu.x86_rep_stosb_threshold=0x40000000:glibc.cpu.x86_rep_movsb_threshold=0x40000000";
 
